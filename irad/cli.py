@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     t = sub.add_parser("train", help="train logistic regression and a perceptron on handwritten digits")
     t.add_argument("--epochs", type=_natural, default=30, help="passes over the data (default 30)")
     t.add_argument("--seed", type=_natural, default=0, help="of data, weights and order (default 0)")
-    t.set_defaults(run=_train)
+    t.set_defaults(run=lambda a: train(a.epochs, a.seed))
     return p
 
 
@@ -378,7 +378,3 @@ def _ops(a: argparse.Namespace) -> int:
     for row in rows:
         print("  ".join([*(cell.ljust(w) for cell, w in zip(row, widths)), row[-1]]).rstrip())
     return 0
-
-
-def _train(a: argparse.Namespace) -> int:
-    return train(a.epochs, a.seed)

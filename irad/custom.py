@@ -154,7 +154,7 @@ class Callback(Special):
     def __init__(self, fun: Callable[..., Any], result_types: Any, vjp: Callable[..., Any] | None, pure: bool):
         self.fun, self.pure, self.vjp = _function(fun, "callback"), pure, vjp
         self._given = fun, result_types, vjp, pure
-        leaves, self.tree = flatten(result_types, _is_type)
+        leaves, self.tree = flatten(result_types, lambda x: isinstance(x, (type, np.dtype, int, float, np.ndarray, np.generic)))
         made = [_result_type(x) for x in leaves]
         self.types, self.kinds = tuple(t for t, _ in made), [k for _, k in made]
         self._hosts: dict[Any, HostFunction] = {}
@@ -227,10 +227,6 @@ def _name(f: Any) -> str:
 
 def _as(x: np.ndarray, kind: str) -> Any:
     return x if kind == "array" else x[()] if kind == "generic" else x.item()
-
-
-def _is_type(x: Any) -> bool:
-    return isinstance(x, (type, np.dtype, int, float, np.ndarray, np.generic))
 
 
 def _result_type(x: Any) -> tuple[Type, str]:

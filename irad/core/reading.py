@@ -122,10 +122,6 @@ def _loc(tree: Any, file: str) -> Loc:
     return Loc(file, m.line, m.column - 1, m.end_column - 1 if m.end_line == m.line else 0)
 
 
-def _hint(token: str) -> str:
-    return "" if token[1:].isdigit() else token[1:]
-
-
 class _Reader:
     """Builds the graph of one function from its parse tree."""
 
@@ -159,7 +155,7 @@ class _Reader:
         token, _, place = param.children
         if str(token) in self.env:
             raise ParseError(f"{token} is bound twice", _loc(token, self.file))
-        v.hint, v.at = _hint(token), str(place)[1:] if place else ""
+        v.hint, v.at = "" if token[1:].isdigit() else token[1:], str(place)[1:] if place else ""
         self.env[str(token)] = v
 
     def param(self, tree: Any) -> Value:

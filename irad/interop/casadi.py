@@ -69,7 +69,7 @@ def _callback() -> Any:
             return casadi.Sparsity.dense(*_matrix(self.results[k]))
 
         def eval(self, given: Any) -> Any:
-            args = [_array(x, s) for x, s in zip(given, self.shapes)]
+            args = [np.asarray(x.full()).reshape(s) if s else float(x) for x, s in zip(given, self.shapes)]
             return [casadi.DM(np.reshape(np.asarray(y, float), _matrix(np.shape(y)))) for y in flatten(self.f(*args))[0]]
 
         def has_jacobian(self) -> bool:
@@ -83,10 +83,6 @@ def _callback() -> Any:
             return made
 
     return IradCallback
-
-
-def _array(x: Any, shape: Shape) -> Any:
-    return np.asarray(x.full()).reshape(shape) if shape else float(x)
 
 
 def _jacobian(f: Compiled, count: int, unused: int) -> Compiled:

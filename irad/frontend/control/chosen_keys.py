@@ -72,13 +72,9 @@ def of_texts(d: dict[Any, Any], options: tuple[str, ...], which: Arr) -> tuple[l
     return [d[options[k]] for k in there], Arr(place, True)
 
 
-def _keys(r: Reader, d: dict[Any, Any]) -> list[int]:
-    return [int(k) for k in r.items(d)]
-
-
 def _found(r: Reader, d: dict[Any, Any], key: Arr) -> tuple[Value, Value]:
     """The place of the key among the keys, and whether it is there."""
-    k, keys = cast_to(key.value, "i64"), _keys(r, d)
+    k, keys = cast_to(key.value, "i64"), [int(k) for k in r.items(d)]
     if keys == [*range(len(keys))]:
         inside = ge(k, 0) & lt(k, len(keys))
         return select(inside, k, 0), inside

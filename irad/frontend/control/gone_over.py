@@ -17,7 +17,7 @@ import numpy as np
 
 from irad.core.foreign import base_items, base_method
 from irad.core.ir import current
-from irad.core.types import Dim, Type
+from irad.core.types import Dim
 from irad.errors import UnsupportedError
 from irad.frontend.control.lists import at, whole
 from irad.frontend.reader import Reader
@@ -89,17 +89,13 @@ def _kind(x: Any) -> Any:
     if isinstance(x, Arr):
         return x.type, x.weak, x.mixed
     if isinstance(x, Array):
-        return _small(x.type)
+        return x.type if x.type.static and x.type.size <= _SMALL else None
     if type(x) in (float, int, complex) or type(x).__module__ == "numpy":
         return type(x)
     if type(x) is tuple and x:
         kinds = tuple(map(_kind, x))
         return None if None in kinds else kinds
     return None
-
-
-def _small(t: Type) -> Type | None:
-    return t if t.static and t.size <= _SMALL else None
 
 
 # ---- dicts, sets, deques -------------------------------------------------------------------------------------------------

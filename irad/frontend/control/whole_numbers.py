@@ -160,10 +160,6 @@ def _bounds(v: Value) -> Iterator[tuple[Value, float, float]]:
         rest: Dim = (a - b) * sign + strict  # at most 0
         for symbol, factor in terms(rest):
             if isinstance(symbol, Value) and abs(factor) == 1:
-                others = rest - _times(symbol, factor)
+                others = rest - affine_of(symbol) * factor
                 low = dim_interval(others)[0]  # factor * symbol <= -others
                 yield (symbol, -math.inf, -low) if factor > 0 else (symbol, low, math.inf)
-
-
-def _times(symbol: Value, factor: int) -> Dim:
-    return affine_of(symbol) * factor

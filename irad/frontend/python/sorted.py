@@ -117,7 +117,7 @@ def _permuted(r: Reader, items: list[Any], at: list[Value]) -> list[Any]:
         for x in items:
             r.state.lock(x)
     rows = [leaves(t, x, r.read) for x in items]
-    columns = [_stacked([row[k] for row in rows]) for k in range(len(rows[0]))]
+    columns = [lift([Arr(v) for v in [row[k] for row in rows]]).value for k in range(len(rows[0]))]
     watch = tuple((c, c.content) for x in items for c in arrays_in(x))
 
     def array(_: Any, v: Value) -> Array:
@@ -128,7 +128,7 @@ def _permuted(r: Reader, items: list[Any], at: list[Value]) -> list[Any]:
 
     out = []
     for p in at:
-        maker = Maker([_taken(c, p) for c in columns], array)
+        maker = Maker([index(c, p, spec=("i", *(Slice(0, d) for d in c.type.shape[1:]))) for c in columns], array)
         out.append(_locked(r, maker.make(t)))
     return out
 
@@ -138,14 +138,6 @@ def _locked(r: Reader, x: Any) -> Any:
     if mutable(x) and not is_number(x) and not isinstance(x, Array):
         r.state.lock(x)
     return r.state.made(x)
-
-
-def _stacked(column: list[Value]) -> Value:
-    return lift([Arr(v) for v in column]).value
-
-
-def _taken(column: Value, p: Value) -> Value:
-    return index(column, p, spec=("i", *(Slice(0, d) for d in column.type.shape[1:])))
 
 
 def _by_comparisons(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:

@@ -89,7 +89,7 @@ def text_of(r: Reader, value: Any, how: str = "!s", inside: bool = False) -> Tex
         return static_text(r, value, "__repr__" if inside else "__str__")
     method = None if inside else _own(value, "__str__")
     method = method or _own(value, "__repr__")
-    if method is not None and _generated(method):
+    if method is not None and getattr(method, "__wrapped__", method).__code__.co_filename == "<string>":
         return _dataclass(r, value)
     if method is not None:
         rely_on(r, type(value), "__repr__" if inside else "__str__")
@@ -106,10 +106,6 @@ def _named(text: Text, x: Arr) -> Text | str:
     if x.weak:
         return text
     return together(["np.", text, "_"]) if x.name == "bool" else together([f"np.{class_of_number(x).__name__}(", text, ")"])
-
-
-def _generated(method: types.FunctionType) -> bool:
-    return getattr(method, "__wrapped__", method).__code__.co_filename == "<string>"
 
 
 def _dataclass(r: Reader, x: Any) -> Text | str:

@@ -313,17 +313,12 @@ def tabulated(r: Reader, node: ast.GeneratorExp) -> Any:
     g = generator_expression(r, node)
     if isinstance(g, Stream):
         return collected(r, g)
-    seq, by_data = g.seq, _by_data(g.seq.length)
+    seq, by_data = g.seq, isinstance(g.seq.length, Arr) and decided_by_data(as_dim(g.seq.length))
     if g.element is not None and seq.rolls and (by_data or (isinstance(seq.length, int) and seq.length > 8)):
         made = _attempted(r, lambda: table(r, seq.length, g.element))
         if made is not None:
             return made
     return r.items(g) if not by_data or g.stream is None else collected(r, g.stream())
-
-
-def _by_data(n: Any) -> bool:
-    """Is a number of elements known at run time only?"""
-    return isinstance(n, Arr) and decided_by_data(as_dim(n))
 
 
 def _attempted(r: Reader, body: Callable[[], Any]) -> Any:

@@ -353,10 +353,6 @@ LIST_METHODS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _extended_left(r: Reader, xs: Any, more: Any) -> None:
-    list_changes.replace(r, xs, lists.joined(r, r.items(r.call(reversed, [more])), xs))
-
-
 def _rotated(r: Reader, xs: Any, n: Any = 1) -> None:
     if lists.is_empty(xs):
         return
@@ -368,7 +364,7 @@ def _rotated(r: Reader, xs: Any, n: Any = 1) -> None:
 _OF_DEQUES: dict[str, Callable[..., Any]] = {
     "popleft": list_changes.pop_first,
     "appendleft": lambda r, xs, x: list_changes.replace(r, xs, lists.joined(r, [x], xs)),
-    "extendleft": _extended_left,
+    "extendleft": lambda r, xs, more: list_changes.replace(r, xs, lists.joined(r, r.items(r.call(reversed, [more])), xs)),
     "rotate": _rotated,
 }
 

@@ -257,13 +257,9 @@ def _records_equal(r: Reader, x: Any, y: Any) -> Any:
         raise UnsupportedError(f"{describe(x)} is compared with {describe(y)}: compare the fields, p['x'] == ...")
     out: Any = None
     for f, a, b in zip(x.layout.fields, x.children, y.children):
-        same = _all_equal(r, a, b, f.rank) if f.kind != "record" else _nested_equal(r, a, b, len(f.shape))
+        same = _all_equal(r, a, b, f.rank) if f.kind != "record" else _reduced(r, _records_equal(r, a, b), len(f.shape))
         out = same if out is None else r.operator("and_", out, same)
     return out
-
-
-def _nested_equal(r: Reader, x: Structured, y: Structured, rank: int) -> Any:
-    return _reduced(r, _records_equal(r, x, y), rank)
 
 
 def _all_equal(r: Reader, x: Any, y: Any, rank: int) -> Any:

@@ -154,14 +154,13 @@ def written_out(r: Reader, frame: Activation, body: Callable[[], Any]) -> Any:
     out = body()
     if len(nodes) > before and (out is None or is_traced_deep(out)):
         r.copies[frame.code] += 1
-        if r.copies[frame.code] == _COPIES and frame.code not in r.recursive and _alike(r, frame):
+        if (
+            r.copies[frame.code] == _COPIES
+            and frame.code not in r.recursive
+            and _among(frame, (f for f in r.frames if _same_function(f, frame)))
+        ):
             raise Restart(recursive=frozenset([frame.code]))
     return out
-
-
-def _alike(r: Reader, frame: Activation) -> bool:
-    """Does an activation differ from one around it in Python numbers only?"""
-    return _among(frame, (f for f in r.frames if _same_function(f, frame)))
 
 
 def _same_function(a: Activation, b: Activation) -> bool:

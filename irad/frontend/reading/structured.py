@@ -155,13 +155,9 @@ def _tolist(r: Reader, s: Structured) -> Any:
     return r.state.made([_tolist(r, row) for row in r.items(s)])
 
 
-def _fill(r: Reader, s: Structured, value: Any) -> None:
-    set_node_item(r, s, Ellipsis, value)
-
-
 METHODS: dict[str, Callable[..., Any]] = {
     "copy": copied, "reshape": _reshape, "transpose": _transpose, "view": _view, "astype": _astype, "item": _item,
-    "tolist": _tolist, "fill": _fill,
+    "tolist": _tolist, "fill": lambda r, s, value: set_node_item(r, s, Ellipsis, value),
     "ravel": lambda r, s, order="C": _reshape(r, s, -1, order=order),
     "flatten": lambda r, s, order="C": copied(r, _reshape(r, s, -1, order=order)),
     "field": lambda r, s, attr: node_item(r, s, attr),
@@ -175,7 +171,7 @@ def call_structured(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any])
     """A NumPy function of structured arrays, or that makes one; NotImplemented where there are none."""
     made_of = fn in _MAKERS and _structured_dtype(fn, args, kwargs)
     if made_of:
-        return _MAKERS[fn](r, made_of, *_without_dtype(fn, args), **{k: v for k, v in kwargs.items() if k != "dtype"})
+        return _MAKERS[fn](r, made_of, *args if fn is np.full else args[:1], **{k: v for k, v in kwargs.items() if k != "dtype"})
     if fn in _RECARRAYS and is_traced_deep([args, kwargs]):
         return _RECARRAYS[fn](r, *args, **kwargs)
     if not any(map(_holds, (*args, *kwargs.values()))):
@@ -210,10 +206,6 @@ def _structured_dtype(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if why_not(dtype):
         raise UnsupportedError(why_not(dtype))
     return dtype
-
-
-def _without_dtype(fn: Any, args: list[Any]) -> list[Any]:
-    return args if fn is np.full else args[:1]
 
 
 def _filled(fn: Any) -> Callable[..., Any]:

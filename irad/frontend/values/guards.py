@@ -58,10 +58,6 @@ class Path:
         return "".join(shown.get(kind, "").format(key) for kind, key in self.steps[max(names, default=0) :]) or str(self.root)
 
 
-def _cell(fn: Any, name: str) -> Any:
-    return fn.__closure__[fn.__code__.co_freevars.index(name)].cell_contents
-
-
 def _item(obj: Any, key: Any) -> Any:
     """An item that is there: nothing is made by asking for it, and no method of a subclass decides."""
     for cls in (dict, list, tuple):
@@ -71,7 +67,7 @@ def _item(obj: Any, key: Any) -> Any:
 
 
 STEPS: dict[str, Callable[[Any, Any], Any]] = {
-    "cell": _cell,
+    "cell": lambda fn, name: fn.__closure__[fn.__code__.co_freevars.index(name)].cell_contents,
     "global": lambda fn, name: fn.__globals__[name],
     "attr": lambda obj, name: getattr(obj, name),
     "found": lambda cls, name: next(vars(k)[name] for k in cls.__mro__ if name in vars(k)),

@@ -56,10 +56,6 @@ def _mean(x, there):
     return _sum(x, there) / np.sum(there)
 
 
-def _variance(x, there):
-    return _mean((x - _mean(x, there)) ** 2, there)
-
-
 def _largest(x, there):
     return np.where(np.any(there), np.max(np.where(there, x, -np.inf)), 0.0)[()]
 
@@ -89,7 +85,7 @@ def mean(input, labels=None, index=None):
 @written("scipy.ndimage.variance")
 def variance(input, labels=None, index=None):
     """scipy.ndimage.variance."""
-    return _of_parts(input, labels, index, _variance)
+    return _of_parts(input, labels, index, lambda x, there: _mean((x - _mean(x, there)) ** 2, there))
 
 
 @written("scipy.ndimage.standard_deviation")
