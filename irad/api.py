@@ -18,18 +18,7 @@ from irad.core.once import import_later
 from irad.errors import IradTypeError, IradValueError, shortened
 from irad.frontend.syntax.source import carry
 from irad.frontend.transforms.transform import OUTSIDE, Transform, Wrapper
-from irad.options import (
-    DEFAULT,
-    Given,
-    Options,
-    Which,
-    frozen,
-    mode_of,
-    name_of,
-    numbers_of,
-    options,
-    refuse_others,
-)
+from irad.options import DEFAULT, Given, Options, Which, frozen, mode_of, name_of, numbers_of, options, refuse_others
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -54,10 +54,7 @@ class _Sums(Loops):
             for t in adds:
                 more = self.fresh("more")
                 new[id(t)] = [kf.Let(more, dtype, Apply("add", (var, t.value)), contract=True), kf.Assign(var, more)]
-            after += [
-                kf.Let(total, dtype, Apply("cast", (var,)), contract=True),
-                kf.Store(buf, (at,), total, add=True),
-            ]
+            after += [kf.Let(total, dtype, Apply("cast", (var,)), contract=True), kf.Store(buf, (at,), total, add=True)]
         if kf.trips(s) == inf:  # the element may not be there if there is no trip
             some = self.fresh("some")
             before.append(kf.Let(some, "bool", Apply("lt" if s.step > 0 else "gt", (s.lo, s.hi))))

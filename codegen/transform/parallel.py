@@ -20,13 +20,7 @@ from math import inf
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import work
 from irad.codegen.kernel.form import integer
-from irad.codegen.kernel.independence import (
-    SUMS,
-    Independent,
-    Ranges,
-    Scope,
-    Sum,
-)
+from irad.codegen.kernel.independence import SUMS, Independent, Ranges, Scope, Sum
 from irad.codegen.transform.loops import Loops
 from irad.core.affine import Integer
 from irad.core.lazy_dataclass import replace
@@ -80,14 +74,7 @@ class _Marker(Loops):
         return out if integer(s.hi) - integer(s.lo) - count * size == 0 else [*out, replace(s, lo=integer(s.lo) + count * size)]
 
     def in_blocks(
-        self,
-        s: kf.For,
-        own: kf.For,
-        private: Sequence[kf.Stmt],
-        found: Independent,
-        size: Integer,
-        most: int,
-        blocks: int | str,
+        self, s: kf.For, own: kf.For, private: Sequence[kf.Stmt], found: Independent, size: Integer, most: int, blocks: int | str
     ) -> list[kf.Stmt]:
         """Blocks of `size` trips side by side, each with memory and sums of its own; `most`: how many blocks there are at most."""
         block = self.fresh(f"{s.var}_block")

@@ -45,13 +45,7 @@ class RecurrenceApart:
     """
 
     def __init__(
-        self,
-        s: kf.For,
-        carried: dict[str, str],
-        scope: Scope,
-        ranges: Ranges,
-        fresh: Callable[[str], str],
-        lanes_first: bool,
+        self, s: kf.For, carried: dict[str, str], scope: Scope, ranges: Ranges, fresh: Callable[[str], str], lanes_first: bool
     ):
         self.loop, self.body, self.scope, self.fresh = s, s.body, scope, fresh
         self.carried = carried

@@ -72,10 +72,7 @@ class _Tapes(Loops):
                 replace(g.grow, cond=full, then=[substituted(s, {g.need: integer(need)}) for s in g.grow.then]),
             ]
         end = self.fresh(f"{t.top}_end")
-        after: list[kf.Stmt] = [
-            kf.Let(end, "i64", _moved(start, t.total * trips)),
-            kf.Assign(t.top, end),
-        ]
+        after: list[kf.Stmt] = [kf.Let(end, "i64", _moved(start, t.total * trips)), kf.Assign(t.top, end)]
         trip = (integer(t.loop.var) - integer(t.loop.lo)) * t.loop.step
         return replace(t.loop, body=t.rest({t.top: integer(start) + trip * t.total})), before, after
 

@@ -24,10 +24,7 @@ from irad.frontend.reader import OWN, Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.captures import RECORD, strides_of
 from irad.frontend.values.guards import INT32, Path
-from irad.frontend.values.objects import (
-    Array,
-    Cell,
-)
+from irad.frontend.values.objects import Array, Cell
 from irad.frontend.values.traced import GIVEN, Leaf, RunTime, Sizes, Spec
 from irad.ops.control import raise_if
 from irad.ops.elementwise import gt, logical_or, lt

@@ -21,11 +21,7 @@ from irad.frontend.reading.written import call_written
 from irad.frontend.registry import Written
 from irad.frontend.syntax.source import Source
 from irad.frontend.values.captures import Captures
-from irad.frontend.values.objects import (
-    Either,
-    Env,
-    Nullable,
-)
+from irad.frontend.values.objects import Either, Env, Nullable
 
 for _name in (  # they register handlers of syntax and of calls
     *(f"python.{m}" for m in ("builtins", "complex", "folds", "itertools", "math", "texts")),

@@ -260,14 +260,7 @@ class _Attempt:
                 self.apart.append(target)
 
     def _traced(
-        self,
-        name: str,
-        nodes: Any,
-        values: list[Value],
-        results: list[Result],
-        out_tree: TreeDef,
-        own: Any,
-        writes: list[Write],
+        self, name: str, nodes: Any, values: list[Value], results: list[Result], out_tree: TreeDef, own: Any, writes: list[Write]
     ) -> Traced:
         given = [*results, *(x for w in writes for x in w.results)]
         captures = self._used(nodes, values, given, [*(t for t, _ in self.mutated), *self.apart])

@@ -49,8 +49,7 @@ CASES = {
     "pendulum": Case(models.pendulum, (np.array([1.0, 0.0]), 2.5), argnums=(0, 1)),
     "until": Case(models.until, (_random(12),), given={"tape_bytes": 1 << 14}),
     "mlp": Case(
-        models.perceptron,
-        ({"w1": _random(8, 16), "b1": _random(16), "w2": _random(16, 4)}, _random(10, 8), np.arange(10) % 4),
+        models.perceptron, ({"w1": _random(8, 16), "b1": _random(16), "w2": _random(16, 4)}, _random(10, 8), np.arange(10) % 4)
     ),
     "single": Case(models.single, (_random(6).astype(np.float32), 5), grad=False),
     "in_place": Case(models.in_place, (_random(6), 2), grad=False, changed=(0,)),

@@ -14,10 +14,7 @@ from irad.cli import main
 pytest.importorskip("sklearn")
 pytest.importorskip("rich")
 
-MODELS = [
-    (train.logistic, train.logistic_by_hand, (64, 10)),
-    (train.perceptron, train.perceptron_by_hand, (64, 128, 64, 10)),
-]
+MODELS = [(train.logistic, train.logistic_by_hand, (64, 10)), (train.perceptron, train.perceptron_by_hand, (64, 128, 64, 10))]
 
 
 @pytest.fixture(scope="module")

@@ -19,14 +19,7 @@ from tests.support import ROOT
 
 FOLDER = ROOT / "docs" / "examples" / "objectives"
 RIGHT = 1e-6
-SMALL = {
-    "gmm": (7, 5, 3),
-    "lstm": (2, 9, 5),
-    "ode": (12, 7),
-    "kmeans": (30, 7, 3),
-    "llsq": (9, 31),
-    "lse": (31,),
-}
+SMALL = {"gmm": (7, 5, 3), "lstm": (2, 9, 5), "ode": (12, 7), "kmeans": (30, 7, 3), "llsq": (9, 31), "lse": (31,)}
 LARGE = {"gmm": (100, 8, 10), "lstm": (4, 200), "ode": (200, 20), "kmeans": (1000, 20, 4), "llsq": (16, 1000), "lse": (1000,)}
 PARTS = {  # array form, loop form, arguments to differentiate by
     "gmm": ("objective", "objective_loops", (0, 1, 2, 3)),

@@ -121,10 +121,7 @@ MODULES: dict[str, dict[str, Function]] = {
         "objective": (of_ba, irad.compile(ba.objective), to_ba),
         "jacobian": (of_ba, irad.compile(ba.jacobian), to_ba_jacobian),
     },
-    "ht": {
-        "objective": (of_ht, irad.compile(ht.objective), elements),
-        "jacobian": (of_ht, irad.compile(ht.jacobian), to_rows),
-    },
+    "ht": {"objective": (of_ht, irad.compile(ht.objective), elements), "jacobian": (of_ht, irad.compile(ht.jacobian), to_rows)},
     "lstm": {
         "objective": (of_lstm, irad.compile(lstm.loss), number),
         "jacobian": (of_lstm, irad.grad(lstm.loss, argnums=(0, 1)), lambda g: [*elements(g[0]), *elements(g[1])]),

@@ -38,29 +38,8 @@ from irad.frontend.numpy.python_scalars import OVERFLOW
 from irad.frontend.values.arr import Arr, constant, lift
 from irad.frontend.values.choices import OneOf, alike, number_of, of_number, place, things
 from irad.frontend.values.extents import at_most
-from irad.frontend.values.objects import (
-    UNDEFINED,
-    Array,
-    Cell,
-    Choice,
-    Maybe,
-    Nullable,
-    Poison,
-    StructureError,
-    Text,
-    Varying,
-)
-from irad.frontend.values.runs import (
-    Run,
-    empty_column,
-    from_front,
-    has_run,
-    length_of,
-    stacked,
-    tail,
-    with_room,
-    with_row,
-)
+from irad.frontend.values.objects import UNDEFINED, Array, Cell, Choice, Maybe, Nullable, Poison, StructureError, Text, Varying
+from irad.frontend.values.runs import Run, empty_column, from_front, has_run, length_of, stacked, tail, with_room, with_row
 from irad.ops.array import Slice, concat, dim_value, index, slice_axis, update
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if

@@ -20,17 +20,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, static_value
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.choices import number_of, options
-from irad.frontend.values.objects import (
-    Array,
-    Choice,
-    Closure,
-    Either,
-    Poison,
-    Text,
-    class_of_number,
-    describe,
-    python_method,
-)
+from irad.frontend.values.objects import Array, Choice, Closure, Either, Poison, Text, class_of_number, describe, python_method
 from irad.frontend.values.runs import has_run
 
 

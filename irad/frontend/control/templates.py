@@ -29,9 +29,7 @@ from irad.frontend.values.objects import (
     describe,
     in_scope,
 )
-from irad.frontend.values.runs import (
-    Run,
-)
+from irad.frontend.values.runs import Run
 from irad.frontend.values.state import same
 
 

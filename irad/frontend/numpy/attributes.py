@@ -13,17 +13,7 @@ from irad.frontend.numpy.elementwise import convert
 from irad.frontend.numpy.join import lift_strong
 from irad.frontend.numpy.shape import ravel
 from irad.frontend.registry import attribute, method, numpy
-from irad.frontend.values.arr import (
-    Arr,
-    dtype_of,
-    from_dim,
-    irad_dtype,
-    lift,
-    normalize_axis,
-    result_dtype,
-    shape_of,
-    size_of,
-)
+from irad.frontend.values.arr import Arr, dtype_of, from_dim, irad_dtype, lift, normalize_axis, result_dtype, shape_of, size_of
 from irad.frontend.values.index import getitem
 from irad.ops.array import reshape_to
 

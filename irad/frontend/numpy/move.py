@@ -13,16 +13,7 @@ from irad.errors import IradValueError
 from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.shape import ravel
 from irad.frontend.registry import numpy
-from irad.frontend.values.arr import (
-    Arr,
-    from_dim,
-    lift,
-    materialise,
-    normalize_axis,
-    size_of,
-    static_int,
-    static_value,
-)
+from irad.frontend.values.arr import Arr, from_dim, lift, materialise, normalize_axis, size_of, static_int, static_value
 from irad.frontend.values.index import getitem
 from irad.ops.array import concat, iota, reshape_to, slice_axis
 from irad.ops.intervals import bound, dim_interval

@@ -31,19 +31,7 @@ from irad.frontend.values.arr import (
     size_of,
 )
 from irad.ops import elementwise as ew
-from irad.ops.array import (
-    all_,
-    any_,
-    argmax,
-    argmin,
-    dim_value,
-    max_,
-    min_,
-    prod_,
-    reshape_to,
-    sum_,
-    zeros,
-)
+from irad.ops.array import all_, any_, argmax, argmin, dim_value, max_, min_, prod_, reshape_to, sum_, zeros
 from irad.ops.complex import imag, real
 from irad.ops.control import raise_if
 from irad.ops.elementwise import INF, cast_to, full, select

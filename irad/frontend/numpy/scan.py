@@ -24,13 +24,7 @@ from irad.frontend.values.arr import (
     size_of,
     static_int,
 )
-from irad.ops.array import (
-    concat,
-    cumprod,
-    cumsum,
-    reshape_to,
-    slice_axis,
-)
+from irad.ops.array import concat, cumprod, cumsum, reshape_to, slice_axis
 
 
 def _scan(op: Callable[..., Value]) -> Callable[..., Arr]:

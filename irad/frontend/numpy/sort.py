@@ -14,15 +14,7 @@ from irad.frontend.numpy.gather import take_along_axis
 from irad.frontend.numpy.join import items_of
 from irad.frontend.numpy.shape import ravel
 from irad.frontend.registry import ABSENT, method, numpy, refuse_keywords
-from irad.frontend.values.arr import (
-    Arr,
-    in_f32,
-    is_traced,
-    lift,
-    materialise,
-    normalize_axis,
-    result_dtype,
-)
+from irad.frontend.values.arr import Arr, in_f32, is_traced, lift, materialise, normalize_axis, result_dtype
 from irad.frontend.values.index import getitem
 from irad.ops import elementwise as ew
 from irad.ops import sorting

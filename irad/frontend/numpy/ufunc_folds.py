@@ -16,16 +16,7 @@ from irad.frontend.numpy.reduce import keep
 from irad.frontend.numpy.scan import part
 from irad.frontend.numpy.ufunc_methods import add_method, own_dtype
 from irad.frontend.registry import TABLE
-from irad.frontend.values.arr import (
-    Arr,
-    lift,
-    materialise,
-    normalize_axes,
-    normalize_axis,
-    size_of,
-    static_int,
-    static_value,
-)
+from irad.frontend.values.arr import Arr, lift, materialise, normalize_axes, normalize_axis, size_of, static_int, static_value
 from irad.frontend.values.index import check_same_kind, getitem
 from irad.ops.array import Slice, dim_value, index, iota, reshape_to, transpose_to, update
 from irad.ops.constant import const, empty

@@ -42,14 +42,7 @@ from irad.frontend.python.text_pieces import together
 from irad.frontend.python.texts import needs_reading, shown, static_text, template_of
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim
-from irad.frontend.values.objects import (
-    Array,
-    Closure,
-    Method,
-    Text,
-    class_of_number,
-    python_method,
-)
+from irad.frontend.values.objects import Array, Closure, Method, Text, class_of_number, python_method
 from irad.frontend.values.runs import RunTuple, has_run, length_of
 from irad.ops.control import print_, raise_if
 

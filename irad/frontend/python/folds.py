@@ -13,14 +13,7 @@ from irad.core.foreign import is_instance
 from irad.core.ir import Value
 from irad.frontend.control.flow import branch
 from irad.frontend.control.generators import as_stream, best, folded, made, opened, uncounted, where_found
-from irad.frontend.control.sequences import (
-    Generator,
-    Seq,
-    Stream,
-    iterate,
-    positions,
-    used_up,
-)
+from irad.frontend.control.sequences import Generator, Seq, Stream, iterate, positions, used_up
 from irad.frontend.control.special import compares_itself, in_any_order
 from irad.frontend.python.numbers import builtin
 from irad.frontend.python.sums import from_a_number

@@ -8,18 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.errors import IradValueError, UnsupportedError
-from irad.frontend.control.sequences import (
-    ENDLESS,
-    Seq,
-    element,
-    items,
-    iterate,
-    iterator,
-    listed,
-    product_,
-    rest,
-    static_length,
-)
+from irad.frontend.control.sequences import ENDLESS, Seq, element, items, iterate, iterator, listed, product_, rest, static_length
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, static_value

@@ -25,15 +25,7 @@ from irad.frontend.syntax.liveness import Liveness
 from irad.frontend.syntax.source import NoSource, Source, source_of
 from irad.frontend.transforms.transform import OUTSIDE
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import (
-    Closure,
-    Env,
-    Maybe,
-    Nullable,
-    Poison,
-    is_traced_deep,
-    reads_traced,
-)
+from irad.frontend.values.objects import Closure, Env, Maybe, Nullable, Poison, is_traced_deep, reads_traced
 
 MAX_DEPTH = 400
 

@@ -17,14 +17,7 @@ from irad.frontend.reading.class_attributes import C_METHODS, hook, items_are_at
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.callables import Native
 from irad.frontend.values.guards import Path
-from irad.frontend.values.objects import (
-    UNDEFINED,
-    Maybe,
-    Poison,
-    describe,
-    holds_traced,
-    python_method,
-)
+from irad.frontend.values.objects import UNDEFINED, Maybe, Poison, describe, holds_traced, python_method
 from irad.frontend.values.state import Attribute, Name
 from irad.ops.control import raise_if
 

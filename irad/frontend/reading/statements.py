@@ -21,12 +21,7 @@ from irad.frontend.control.trips import LoopStatement
 from irad.frontend.control.varying import of_each_kind_of_key, split
 from irad.frontend.numpy.operators import in_place
 from irad.frontend.reader import Reader, statement
-from irad.frontend.reading.expressions import (
-    BINARY,
-    captured_name,
-    lookup_name,
-    make_closure,
-)
+from irad.frontend.reading.expressions import BINARY, captured_name, lookup_name, make_closure
 from irad.frontend.reading.instances import delete_attr
 from irad.frontend.reading.subscripts import augmented, augmented_item, delete_item, reading_before
 from irad.frontend.values.arr import Arr

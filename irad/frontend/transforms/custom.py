@@ -198,10 +198,7 @@ def _pair(x: Any) -> Any:
 def _split(pair: Outcome) -> tuple[Outcome, Outcome]:
     first, second = pair.tree.children
     n = sum(isinstance(k, str) for k in pair.kinds[: first.size])
-    return (
-        Outcome(first, pair.kinds[: first.size], pair.values[:n]),
-        Outcome(second, pair.kinds[first.size :], pair.values[n:]),
-    )
+    return (Outcome(first, pair.kinds[: first.size], pair.values[:n]), Outcome(second, pair.kinds[first.size :], pair.values[n:]))
 
 
 def _cotangents(r: Reader, got: Any, given: Operands) -> list[Value]:

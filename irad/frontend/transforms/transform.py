@@ -49,13 +49,7 @@ class Transform:
     """
 
     def __init__(
-        self,
-        kind: str,
-        fun: Any,
-        argnums: Any = 0,
-        has_aux: bool = False,
-        mode: str = "",
-        axes: tuple[Any, Any] = (0, 0),
+        self, kind: str, fun: Any, argnums: Any = 0, has_aux: bool = False, mode: str = "", axes: tuple[Any, Any] = (0, 0)
     ):
         if kind not in KINDS:
             raise IradValueError(f"no transform {kind!r}; there are {', '.join(KINDS)}")

@@ -30,23 +30,8 @@ from irad.frontend.values.arr import (
     size_of,
 )
 from irad.frontend.values.extents import equal
-from irad.frontend.values.positions import (
-    gather_positions,
-    resolve_slice,
-    static_gather,
-    static_position,
-    traced_position,
-)
-from irad.ops.array import (
-    Slice,
-    dim_value,
-    index,
-    reshape_to,
-    sum_,
-    transpose_to,
-    update,
-    update_add,
-)
+from irad.frontend.values.positions import gather_positions, resolve_slice, static_gather, static_position, traced_position
+from irad.ops.array import Slice, dim_value, index, reshape_to, sum_, transpose_to, update, update_add
 from irad.ops.elementwise import cast_to, select
 from irad.ops.intervals import affine_of, bound, dim_interval
 from irad.ops.mask import nonzero

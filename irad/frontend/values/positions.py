@@ -14,12 +14,7 @@ from irad.errors import IradIndexError, IradTypeError, IradValueError
 from irad.frontend.values.arr import Arr, as_dim, constant, is_traced, materialise, static_int
 from irad.ops import elementwise as ew
 from irad.ops.array import any_ as any_of
-from irad.ops.array import (
-    concat,
-    dim_value,
-    max_,
-    min_,
-)
+from irad.ops.array import concat, dim_value, max_, min_
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, select

@@ -18,17 +18,7 @@ from irad.core.foreign import base_method, copied_tuple, found_in_class
 from irad.core.ir import Builder, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import (
-    CLOCK,
-    UNDEFINED,
-    Array,
-    Cell,
-    Either,
-    Env,
-    Method,
-    Nullable,
-    Varying,
-)
+from irad.frontend.values.objects import CLOCK, UNDEFINED, Array, Cell, Either, Env, Method, Nullable, Varying
 
 
 @dataclass(frozen=True)

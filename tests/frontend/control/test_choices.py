@@ -179,10 +179,7 @@ def test_what_is_no_choice() -> None:
     def string_or_not(x: Any) -> Any:
         return (State.UP if x[0] > 0 else "none") is State.UP
 
-    refused = [
-        (made_on_a_path, "function <lambda> on one path"),
-        (string_or_not, "a string on one path"),
-    ]
+    refused = [(made_on_a_path, "function <lambda> on one path"), (string_or_not, "a string on one path")]
     for f, words in refused:
         with pytest.raises(irad.UnsupportedError, match=words):
             irad.compile(f)(X)

@@ -302,15 +302,7 @@ def test_errors_say_what_to_write() -> None:
         return sum(w for w in a)
 
     def recursive(v: Any, of: Any) -> Any:
-        return (
-            of.value(v)
-            if v < 0.1
-            else recursive(
-                v * 0.5,
-                of,
-            )
-            + v
-        )
+        return of.value(v) if v < 0.1 else recursive(v * 0.5, of) + v
 
     def chosen(v: Any) -> Any:
         return recursive(v, Leaf(2.0) if v > 1 else Shifted(3.0))

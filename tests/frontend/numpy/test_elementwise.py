@@ -12,31 +12,7 @@ from irad.frontend.numpy import table
 from irad.frontend.registry import Written
 from irad.ops.control import RaisedInGraph
 from tests.support import ROOT
-from tests.support.numpy_cases import (
-    E0,
-    E2,
-    I8,
-    I32,
-    SQ,
-    U8,
-    U64,
-    A,
-    B,
-    F,
-    H,
-    I,
-    J,
-    M,
-    N,
-    P,
-    Q,
-    S,
-    V,
-    Z,
-    cases,
-    evaluate,
-    trace,
-)
+from tests.support.numpy_cases import E0, E2, I8, I32, SQ, U8, U64, A, B, F, H, I, J, M, N, P, Q, S, V, Z, cases, evaluate, trace
 
 UNARY_FLOAT = "absolute fabs sign square positive negative sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan arctan sinh cosh tanh arcsinh deg2rad rad2deg degrees radians floor ceil trunc rint isnan isinf isfinite signbit spacing reciprocal conjugate logical_not fix nan_to_num sinc i0".split()
 BINARY_FLOAT = "add subtract multiply divide true_divide floor_divide remainder mod fmod maximum minimum fmax fmin arctan2 hypot logaddexp logaddexp2 copysign nextafter heaviside power float_power less less_equal greater greater_equal equal not_equal logical_and logical_or logical_xor".split()

@@ -91,9 +91,7 @@ def test_functions_of_more_numbers(f: Callable[..., Any], args: Any) -> None:
 
 
 def test_errors_say_what_to_write() -> None:
-    for f, words in [
-        (lambda x: math.gcd(x, 2), "wants integers"),
-    ]:
+    for f, words in [(lambda x: math.gcd(x, 2), "wants integers")]:
         with pytest.raises(irad.IradError, match=words) as e:
             irad.compile(f)(1.5)
         assert "test_math.py" in str(e.value)

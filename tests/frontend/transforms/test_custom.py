@@ -134,10 +134,7 @@ def weighted(d: Any, s: Any) -> Any:
 
 weighted.defvjp(
     lambda d, s: (weighted.fun(d, s), (d, s)),
-    lambda kept, ct: (
-        {"a": ct["u"] * kept[1], "b": np.ones_like(kept[0]["b"]) * ct["v"]},
-        np.sum(ct["u"] * kept[0]["a"]),
-    ),
+    lambda kept, ct: ({"a": ct["u"] * kept[1], "b": np.ones_like(kept[0]["b"]) * ct["v"]}, np.sum(ct["u"] * kept[0]["a"])),
 )
 
 

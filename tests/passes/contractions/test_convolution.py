@@ -246,10 +246,7 @@ def test_what_is_scattered_is_bounded(form: str, blas: bool, monkeypatch: pytest
 
 
 def test_one_dimension(choice: str) -> None:
-    for text, axis, shape, kernel in (
-        ("bcti,oci->bot", 2, (3, 5, 40), (18, 5, 4)),
-        ("btci,ico->bto", 1, (3, 40, 5), (4, 5, 18)),
-    ):
+    for text, axis, shape, kernel in (("bcti,oci->bot", 2, (3, 5, 40), (18, 5, 4)), ("btci,ico->bto", 1, (3, 40, 5), (4, 5, 18))):
         f = lambda x, k, text=text, axis=axis: np.einsum(text, sliding(x, 4, axis=axis), k)  # noqa: E731
         x, k = array(*shape), array(*kernel, seed=1)
         c = array(*f(x, k).shape, seed=2)

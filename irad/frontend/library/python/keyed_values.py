@@ -268,11 +268,6 @@ class KeyedListOf:
         raise UnsupportedAttribute(f"{name} of a list of lists that data fill is not supported")
 
 
-CLASSES = {
-    dict: KeyedDict,
-    set: KeyedSet,
-    collections.defaultdict: KeyedDefaultDict,
-    collections.Counter: KeyedCounter,
-}
+CLASSES = {dict: KeyedDict, set: KeyedSet, collections.defaultdict: KeyedDefaultDict, collections.Counter: KeyedCounter}
 OF = {KeyedDict: KeyedDictOf, KeyedDefaultDict: KeyedDefaultDictOf}
 OF_ARRAYS = {KeyedDict: KeyedDictOfArrays, KeyedDefaultDict: KeyedDefaultDictOfArrays}
