@@ -200,7 +200,6 @@ def _irfftn(parts: Parts, at: list[int], sizes: list[int], norm: str | None) -> 
 
 @numpy("fft.rfft")
 def rfft(a: Any, n: Any = None, axis: Any = -1, norm: str | None = None, out: Any = None) -> Arr:
-    """np.fft.rfft."""
     v = _real(a, "np.fft.rfft")
     return _rfftn(a, *_axes_and_sizes(v, None if n is None else [n], [axis]), norm, "np.fft.rfft")
 
@@ -215,7 +214,6 @@ def _last_size(v: Value, at: list[int], sizes: list[int], given: bool) -> list[i
 
 @numpy("fft.irfft")
 def irfft(a: Any, n: Any = None, axis: Any = -1, norm: str | None = None, out: Any = None) -> Arr:
-    """np.fft.irfft."""
     parts = _parts(a)
     at, sizes = _axes_and_sizes(parts[0], None if n is None else [n], [axis])
     return _irfftn(parts, at, _last_size(parts[0], at, sizes, n is not None), norm)
@@ -272,11 +270,9 @@ def _shifted(x: Any, axes: Any, back: bool) -> Arr:
 
 @numpy("fft.fftshift")
 def fftshift(x: Any, axes: Any = None) -> Arr:
-    """np.fft.fftshift."""
     return _shifted(x, axes, back=False)
 
 
 @numpy("fft.ifftshift")
 def ifftshift(x: Any, axes: Any = None) -> Arr:
-    """np.fft.ifftshift."""
     return _shifted(x, axes, back=True)

@@ -143,7 +143,6 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 @numpy("round", "around", method="round")
 def round_function(a: Any, decimals: Any = 0, out: Any = None) -> Arr:
-    """np.round."""
     return around(a, decimals)
 
 
@@ -155,7 +154,6 @@ def fix(x: Any, out: Any = None) -> Arr:
 
 @numpy("nan_to_num")
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Arr:
-    """np.nan_to_num."""
     v = lift(x).value
     if is_complex(v.type.dtype):
         parts = [nan_to_num(Arr(part(v)), copy, nan, posinf, neginf).value for part in (cx.real, cx.imag)]
@@ -176,13 +174,11 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 @numpy("isposinf")
 def isposinf(x: Any, out: Any = None) -> Arr:
-    """np.isposinf."""
     return apply_ufunc("logical_and", apply_ufunc("isinf", x), apply_ufunc("logical_not", apply_ufunc("signbit", x)))
 
 
 @numpy("isneginf")
 def isneginf(x: Any, out: Any = None) -> Arr:
-    """np.isneginf."""
     return apply_ufunc("logical_and", apply_ufunc("isinf", x), apply_ufunc("signbit", x))
 
 

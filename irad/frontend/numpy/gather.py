@@ -63,7 +63,6 @@ def _lines(a: Any, axis: Any) -> tuple[Arr, int]:
 
 @numpy("take", method="take")
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Arr:
-    """np.take."""
     x, k = _lines(a, axis)
     at = _by_mode(convert(as_indices(indices), "i64"), x.shape[k], mode)
     return getitem(x, (slice(None),) * k + (at,))
@@ -83,7 +82,6 @@ def _along(x: Arr, at: Arr, axis: int) -> tuple[Any, ...]:
 
 @numpy("take_along_axis")
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Arr:
-    """np.take_along_axis."""
     at = as_indices(indices)
     if axis is None:
         return getitem(ravel(arr), at)
@@ -128,13 +126,11 @@ def extract(condition: Any, arr: Any) -> Arr:
 
 @numpy("flatnonzero")
 def flatnonzero(a: Any) -> Arr:
-    """np.flatnonzero."""
     return Arr(flat_positions(truth(ravel(a).value)))
 
 
 @numpy("argwhere")
 def argwhere(a: Any) -> Arr:
-    """np.argwhere."""
     x = truth(lift(a).value)
     return stack([Arr(v) for v in mask_indices(x)], axis=-1)
 

@@ -97,7 +97,6 @@ def lift_strong(x: Any) -> Any:
 
 @numpy("concatenate", "concat")
 def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
-    """np.concatenate."""
     if axis is not None and isinstance(arrays, Arr) and arrays.ndim > 1:
         k = normalize_axis(axis, arrays.ndim - 1)
         return _of_rows(arrays, dtype, lambda x: _row_after_row(x, k))  # type: ignore[return-value]
@@ -133,7 +132,6 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
 
 @numpy("vstack", "row_stack")
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
-    """np.vstack."""
     made = _of_rows(tup, dtype, lambda x: expand_dims(x, 1) if x.ndim < 2 else x if x.ndim == 2 else _row_after_row(x, 0))
     if made is not None:
         return made
@@ -142,7 +140,6 @@ def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
 
 @numpy("hstack")
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
-    """np.hstack."""
     made = _of_rows(tup, dtype, lambda x: x if x.ndim < 2 else _row_after_row(x, 0 if x.ndim == 2 else 1))
     if made is not None:
         return made
@@ -152,7 +149,6 @@ def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
 
 @numpy("dstack")
 def dstack(tup: Any) -> Arr:
-    """np.dstack."""
     made = _of_rows(tup, None, lambda x: _row_after_row(Arr(reshape_to(x.value, _three(x.shape))), 2))
     if made is not None:
         return made
@@ -201,7 +197,6 @@ def block(arrays: Any) -> Arr:
 
 @numpy("append")
 def append(arr: Any, values: Any, axis: Any = None) -> Arr:
-    """np.append."""
     if axis is None:
         return join_values([ravel(lift_strong(arr)), ravel(lift_strong(values))], 0)
     return concatenate((arr, values), axis)
@@ -235,7 +230,6 @@ def _split(ary: Any, indices_or_sections: Any, axis: Any, exact: bool) -> list[A
 
 @numpy("split", view=True)
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Arr]:
-    """np.split."""
     return _split(ary, indices_or_sections, axis, True)
 
 

@@ -162,7 +162,6 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, **_: Any) ->
 
 @numpy("kron")
 def kron(a: Any, b: Any) -> Arr:
-    """np.kron."""
     x, y = lift(a), lift(b)
     n = max(x.ndim, y.ndim)
     xs, ys = (1,) * (n - x.ndim) + x.shape, (1,) * (n - y.ndim) + y.shape
@@ -238,7 +237,6 @@ def _components(x: Arr, axis: int) -> list[Arr]:
 @method("trace")
 @numpy("trace")
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Arr:
-    """np.trace."""
     return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
 
 

@@ -151,7 +151,6 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Arr:
 
 @numpy("linalg.tensorinv")
 def tensorinv(a: Any, ind: Any = 2) -> Arr:
-    """np.linalg.tensorinv."""
     x, k = lift(a), static_int(ind, "ind")
     if k <= 0:
         raise IradValueError("Invalid ind argument.")

@@ -48,7 +48,6 @@ def svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: An
 
 @numpy("linalg.svdvals")
 def svdvals(x: Any, /) -> Arr:
-    """np.linalg.svdvals."""
     return Arr(singular_values(matrices(x)))
 
 

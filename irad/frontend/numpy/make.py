@@ -96,7 +96,6 @@ ones_like = numpy("ones_like")(_like(1))
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Arr:
-    """np.full_like."""
     name = dtype_of(a) if dtype is None else irad_dtype(dtype)
     return _filled(fill_value, name, shape_of(a) if shape is None else checked_shape(shape))
 
@@ -111,7 +110,6 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C",
 
 @numpy("identity")
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Arr:
-    """np.identity."""
     return eye(n, dtype=float if dtype is None else dtype)
 
 
@@ -263,7 +261,6 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype:
 
 @numpy("meshgrid")
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Arr, ...]:
-    """np.meshgrid."""
     if indexing not in ("xy", "ij"):
         raise IradValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     n = len(xi)
@@ -326,5 +323,4 @@ def diag(v: Any, k: Any = 0) -> Arr:
 
 @numpy("diagflat")
 def diagflat(v: Any, k: Any = 0) -> Arr:
-    """np.diagflat."""
     return diag(ravel(v), k)

@@ -256,7 +256,6 @@ def var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *, where: Any = True,
     mean: Any = NOT_GIVEN, correction: Any = NOT_GIVEN,
 ) -> Arr:  # fmt: skip
-    """np.var."""
     v, result = _variance(a, axis, dtype, freedom(ddof, correction), keepdims, where, mean)
     return Arr(cast_to(v, result))
 
@@ -311,5 +310,4 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Arr
 
 @numpy("count_nonzero")
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Arr:
-    """np.count_nonzero."""
     return sum_of(Arr(truth(lift(a).value)), axis, np.int64, None, keepdims)

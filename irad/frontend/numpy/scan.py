@@ -74,7 +74,6 @@ def part(x: Arr, axis: int, start: int, size: Dim, step: int = 1) -> Arr:
 
 @numpy("diff")
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Arr:
-    """np.diff."""
     order = static_int(n, "the order of a difference")
     if order < 0:
         raise IradValueError(f"order must be non-negative but got {order}")

@@ -89,7 +89,6 @@ def reshape_array(x: Arr, shape: tuple[Dim, ...], order: str = "C") -> Arr:
 
 @numpy("reshape", view=True)
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Arr:
-    """np.reshape."""
     return reshape_array(lift(a), shape_argument(newshape if shape is None else shape), order)
 
 
@@ -159,7 +158,6 @@ def axis_list(axes: Any, ndim: int, what: str) -> list[int]:
 
 @_turns("transpose", "permute_dims")
 def transpose(n: int, axes: Any = None) -> Turn:
-    """np.transpose."""
     if axes is None:
         return (), range(n)[::-1]
     order = [normalize_axis(k, n) for k in static_value(axes, "axes")]
@@ -177,7 +175,6 @@ def transpose_method(n: int, *axes: Any) -> Turn:
 
 @_turns("swapaxes", method="swapaxes")
 def swapaxes(n: int, axis1: Any, axis2: Any) -> Turn:
-    """np.swapaxes."""
     i, j = normalize_axis(axis1, n, "axis1"), normalize_axis(axis2, n, "axis2")
     order = list(range(n))
     order[i], order[j] = j, i
@@ -194,7 +191,6 @@ def matrix_transpose(n: int) -> Turn:
 
 @_turns("moveaxis")
 def moveaxis(n: int, source: Any, destination: Any) -> Turn:
-    """np.moveaxis."""
     src, dst = axis_list(source, n, "source"), axis_list(destination, n, "destination")
     if len(src) != len(dst):
         raise IradValueError("`source` and `destination` arguments must have the same number of elements")
@@ -221,13 +217,11 @@ def rollaxis(n: int, axis: Any, start: Any = 0) -> Turn:
 
 @_turns("flip")
 def flip(n: int, axis: Any = None) -> Turn:
-    """np.flip."""
     return range(n) if axis is None else axis_list(axis, n, "axis"), None
 
 
 @_turns("fliplr")
 def fliplr(n: int) -> Turn:
-    """np.fliplr."""
     if n < 2:
         raise IradValueError("Input must be >= 2-d.")
     return (1,), None
@@ -235,7 +229,6 @@ def fliplr(n: int) -> Turn:
 
 @_turns("flipud")
 def flipud(n: int) -> Turn:
-    """np.flipud."""
     if n < 1:
         raise IradValueError("Input must be >= 1-d.")
     return (0,), None
@@ -243,7 +236,6 @@ def flipud(n: int) -> Turn:
 
 @_turns("rot90")
 def rot90(n: int, k: Any = 1, axes: Any = (0, 1)) -> Turn:
-    """np.rot90."""
     times = static_int(k, "k") % 4
     i, j = (normalize_axis(a, n) for a in axes)
     if i == j:
@@ -258,7 +250,6 @@ def rot90(n: int, k: Any = 1, axes: Any = (0, 1)) -> Turn:
 
 @numpy("expand_dims", view=True)
 def expand_dims(a: Any, axis: Any) -> Arr:
-    """np.expand_dims."""
     x = lift(a)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     places = axis_list(axes, x.ndim + len(axes), "axis")
@@ -298,11 +289,9 @@ atleast_3d = numpy("atleast_3d", view=True)(
 
 @numpy("broadcast_to", view=True)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Arr:
-    """np.broadcast_to."""
     return Arr(materialise(array, dtype_of(array), shape_argument(shape)))
 
 
 @numpy("broadcast_arrays", view=True)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Arr, ...]:
-    """np.broadcast_arrays."""
     return tuple(broadcast_all(*args))

@@ -158,7 +158,6 @@ def seeds(r: Reader, entropy: Any = None, **rest: Any) -> Any:
 
 @builtin(np.random.seed)
 def seed_globally(r: Reader, seed: Any = None) -> None:
-    """np.random.seed."""
     reseed(r, r.captures.take(np.random.mtrand._rand, r.captures.origin(np.random.mtrand._rand)), seed)
 
 

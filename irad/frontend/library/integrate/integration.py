@@ -26,14 +26,12 @@ def _first(y, x, dx, axis):
 
 @written("scipy.integrate.trapezoid")
 def trapezoid(y, x=None, dx=1.0, axis=-1):
-    """scipy.integrate.trapezoid."""
     y, d = _first(y, x, dx, axis)
     return np.sum(d * (y[1:] + y[:-1]) / 2.0, axis=0)
 
 
 @written("scipy.integrate.cumulative_trapezoid")
 def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
-    """scipy.integrate.cumulative_trapezoid."""
     y, d = _first(y, x, dx, axis)
     out = np.cumsum(d * (y[1:] + y[:-1]) / 2.0, axis=0)
     if initial is not None:

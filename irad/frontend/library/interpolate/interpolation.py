@@ -154,7 +154,6 @@ def cubic_spline(x, y, axis=0, bc_type="not-a-knot", extrapolate=None):
 
 @written("scipy.interpolate.CubicHermiteSpline", always=True)
 def cubic_hermite(x, y, dydx, axis=0, extrapolate=None):
-    """scipy.interpolate.CubicHermiteSpline."""
     x, y, _ = _samples(x, y, axis)
     return _hermite(x, y, np.moveaxis(np.asarray(dydx) + 0.0, axis, 0), extrapolate is not False)
 
@@ -351,7 +350,6 @@ class Spline:
 
 @written("scipy.interpolate.BSpline", always=True)
 def b_spline(t, c, k, extrapolate=True, axis=0):
-    """scipy.interpolate.BSpline."""
     return Spline(np.asarray(t) + 0.0, np.moveaxis(np.asarray(c) + 0.0, axis, 0), int(k), extrapolate)
 
 

@@ -124,7 +124,6 @@ def _curve(x, y, w, bbox, k, s, ext):
 
 @written("scipy.interpolate.InterpolatedUnivariateSpline", always=True)
 def interpolated(x, y, w=None, bbox=None, k=3, ext=0, check_finite=False):
-    """scipy.interpolate.InterpolatedUnivariateSpline."""
     return _curve(x, y, w, bbox, k, 0, ext)
 
 
@@ -160,7 +159,6 @@ def splrep(x, y, w=None, xb=None, xe=None, k=3, task=0, s=None, t=None, full_out
 
 @written("scipy.interpolate.splint", always=True)
 def splint(a, b, tck, full_output=0):
-    """scipy.interpolate.splint."""
     if full_output or not isinstance(tck, tuple):
         raise UnsupportedError("scipy.interpolate.splint: tck as a tuple, without full_output")
     t, c, k = tck
@@ -380,7 +378,6 @@ def evaluate_linear_nd(self, *xi):
 
 @written("scipy.interpolate.NearestNDInterpolator", always=True)
 def nearest_nd(x, y, rescale=False, tree_options=None):
-    """scipy.interpolate.NearestNDInterpolator."""
     if rescale:
         raise UnsupportedError("scipy.interpolate.NearestNDInterpolator: without rescale=")
     return lambda *xi: griddata(x, y, xi[0] if len(xi) == 1 else xi, "nearest")

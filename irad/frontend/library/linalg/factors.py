@@ -66,7 +66,6 @@ def _rank(s, shape, rcond):
 
 @written("scipy.linalg.orth")
 def orth(A, rcond=None):
-    """scipy.linalg.orth."""
     A = _matrix(A)
     u, s, _ = np.linalg.svd(A, full_matrices=False)
     return u[:, : _rank(s, A.shape, rcond)]
@@ -74,7 +73,6 @@ def orth(A, rcond=None):
 
 @written("scipy.linalg.null_space")
 def null_space(A, rcond=None, *, overwrite_a=False, check_finite=True, lapack_driver="gesdd"):
-    """scipy.linalg.null_space."""
     A = _matrix(A)
     _, s, vh = np.linalg.svd(A)
     return np.conj(vh[_rank(s, A.shape, rcond) :].T)
@@ -309,27 +307,23 @@ def solveh_banded(ab, b, overwrite_ab=False, overwrite_b=False, lower=False, che
 
 @written("scipy.linalg.coshm")
 def coshm(A):
-    """scipy.linalg.coshm."""
     A = _matrix(A, True)
     return 0.5 * (linalg.expm(A) + linalg.expm(-A))
 
 
 @written("scipy.linalg.sinhm")
 def sinhm(A):
-    """scipy.linalg.sinhm."""
     A = _matrix(A, True)
     return 0.5 * (linalg.expm(A) - linalg.expm(-A))
 
 
 @written("scipy.linalg.tanhm")
 def tanhm(A):
-    """scipy.linalg.tanhm."""
     return np.linalg.solve(coshm(A), sinhm(A))
 
 
 @written("scipy.linalg.tanm")
 def tanm(A):
-    """scipy.linalg.tanm."""
     A = _matrix(A, True)
     return np.linalg.solve(cosm(A), sinm(A))
 
@@ -379,7 +373,6 @@ def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True):
 
 @written("scipy.linalg.khatri_rao")
 def khatri_rao(a, b):
-    """scipy.linalg.khatri_rao."""
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError("The both arrays should be 2-dimensional.")

@@ -76,21 +76,18 @@ def logm(A, disp=True):
 
 @written("scipy.linalg.cosm")
 def cosm(A):
-    """scipy.linalg.cosm."""
     E = linalg.expm(1j * _square(A))
     return 0.5 * (E + linalg.expm(-1j * A)) if np.iscomplexobj(A) else np.real(E)
 
 
 @written("scipy.linalg.sinm")
 def sinm(A):
-    """scipy.linalg.sinm."""
     E = linalg.expm(1j * _square(A))
     return -0.5j * (E - linalg.expm(-1j * A)) if np.iscomplexobj(A) else np.imag(E)
 
 
 @written("scipy.linalg.polar")
 def polar(a, side="right"):
-    """scipy.linalg.polar."""
     w, s, vh = np.linalg.svd(a, full_matrices=False)
     p = np.conj(vh.T) * s @ vh if side == "right" else w * s @ np.conj(w.T)
     return w @ vh, p
@@ -119,7 +116,6 @@ def eigh(a, b=None, *, lower=True, eigvals_only=False, type=1, **options):
 
 @written("scipy.linalg.eigvalsh")
 def eigvalsh(a, b=None, *, lower=True, **options):
-    """scipy.linalg.eigvalsh."""
     return eigh(a, b, lower=lower, eigvals_only=True, **options)
 
 
@@ -207,7 +203,6 @@ def lstsq(a, b, cond=None, **options):
 
 @written("scipy.linalg.block_diag")
 def block_diag(*arrs):
-    """scipy.linalg.block_diag."""
     blocks = [np.atleast_2d(np.asarray(a)) for a in arrs] or [np.zeros((1, 0))]
     for a in blocks:
         if a.ndim > 2:
@@ -231,14 +226,12 @@ def toeplitz(c, r=None):
 
 @written("scipy.linalg.circulant")
 def circulant(c):
-    """scipy.linalg.circulant."""
     c = np.asarray(c)
     return c[..., (np.arange(c.shape[-1])[:, None] - np.arange(c.shape[-1])) % c.shape[-1]]
 
 
 @written("scipy.linalg.hankel")
 def hankel(c, r=None):
-    """scipy.linalg.hankel."""
     c = np.ravel(c)
     values = np.concatenate((c, np.zeros_like(c[1:]) if r is None else np.ravel(r)[1:]))
     return values[np.arange(len(c))[:, None] + np.arange(len(values) - len(c) + 1)]
@@ -246,7 +239,6 @@ def hankel(c, r=None):
 
 @written("scipy.linalg.companion")
 def companion(a):
-    """scipy.linalg.companion."""
     a = np.asarray(a)
     first = -a[1:] / (1.0 * a[0])
     out = np.eye(len(a) - 1, k=-1).astype(first.dtype)

@@ -37,20 +37,17 @@ def along_axis(x, weights, axis, mode, cval, origin, over=1):
 
 @written("scipy.ndimage.correlate1d")
 def correlate1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
-    """scipy.ndimage.correlate1d."""
     return along_axis(input, np.asarray(weights), axis, mode, cval, origin)
 
 
 @written("scipy.ndimage.convolve1d")
 def convolve1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
-    """scipy.ndimage.convolve1d."""
     w = np.asarray(weights)[::-1]
     return along_axis(input, w, axis, mode, cval, -origin - (1 if len(w) % 2 == 0 else 0))
 
 
 @written("scipy.ndimage.correlate")
 def correlate(input, weights, output=None, mode="reflect", cval=0.0, origin=0):
-    """scipy.ndimage.correlate."""
     x, w = np.asarray(input), np.asarray(weights)
     return _correlated(x, w, mode, cval, [origin] * x.ndim if np.ndim(origin) == 0 else origin)
 
@@ -69,7 +66,6 @@ def _correlated(x, w, mode, cval, origins):
 
 @written("scipy.ndimage.convolve")
 def convolve(input, weights, output=None, mode="reflect", cval=0.0, origin=0):
-    """scipy.ndimage.convolve."""
     x, w = np.asarray(input), np.asarray(weights)
     origins = [origin] * x.ndim if np.ndim(origin) == 0 else origin
     return _correlated(x, np.flip(w), mode, cval, [-o - (n % 2 == 0) for n, o in zip(w.shape, origins)])
@@ -140,7 +136,6 @@ def gaussian_filter(input, sigma, order=0, output=None, mode="reflect", cval=0.0
 
 @written("scipy.ndimage.uniform_filter1d")
 def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
-    """scipy.ndimage.uniform_filter1d."""
     return along_axis(input, np.ones(size), axis, mode, cval, origin, size)
 
 
@@ -155,7 +150,6 @@ def uniform_filter(input, size=3, output=None, mode="reflect", cval=0.0, origin=
 
 @written("scipy.ndimage.laplace")
 def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):
-    """scipy.ndimage.laplace."""
     x = np.asarray(input)
     return sum([along_axis(x, np.array([1.0, -2.0, 1.0]), k, mode, cval, 0) for k in range(x.ndim)])
 
@@ -170,11 +164,9 @@ def _edges(x, axis, mode, cval, side):
 
 @written("scipy.ndimage.sobel")
 def sobel(input, axis=-1, output=None, mode="reflect", cval=0.0):
-    """scipy.ndimage.sobel."""
     return _edges(input, axis, mode, cval, [1.0, 2.0, 1.0])
 
 
 @written("scipy.ndimage.prewitt")
 def prewitt(input, axis=-1, output=None, mode="reflect", cval=0.0):
-    """scipy.ndimage.prewitt."""
     return _edges(input, axis, mode, cval, [1.0, 1.0, 1.0])

@@ -57,10 +57,12 @@ def _mean(x, there):
 
 
 def _largest(x, there):
+    x = x + 0.0
     return np.where(np.any(there), np.max(np.where(there, x, -np.inf)), 0.0)[()]
 
 
 def _smallest(x, there):
+    x = x + 0.0
     return np.where(np.any(there), np.min(np.where(there, x, np.inf)), 0.0)[()]
 
 
@@ -70,46 +72,12 @@ def _middle(x, there):
     return 0.5 * (s[np.maximum(n - 1, 0) // 2] + s[np.minimum(n // 2, s.size - 1)])
 
 
-@written("scipy.ndimage.sum_labels", "scipy.ndimage.sum")
-def sum_labels(input, labels=None, index=None):
-    """scipy.ndimage.sum_labels."""
-    return _of_parts(input, labels, index, _sum)
+def _written(of, *names):
+    @written(*(f"scipy.ndimage.{name}" for name in names))
+    def call(input, labels=None, index=None):
+        return _of_parts(input, labels, index, of)
 
-
-@written("scipy.ndimage.mean")
-def mean(input, labels=None, index=None):
-    """scipy.ndimage.mean."""
-    return _of_parts(input, labels, index, _mean)
-
-
-@written("scipy.ndimage.variance")
-def variance(input, labels=None, index=None):
-    """scipy.ndimage.variance."""
-    return _of_parts(input, labels, index, lambda x, there: _mean((x - _mean(x, there)) ** 2, there))
-
-
-@written("scipy.ndimage.standard_deviation")
-def standard_deviation(input, labels=None, index=None):
-    """scipy.ndimage.standard_deviation."""
-    return np.sqrt(variance(input, labels, index))
-
-
-@written("scipy.ndimage.maximum")
-def maximum(input, labels=None, index=None):
-    """scipy.ndimage.maximum of floats."""
-    return _of_parts(np.asarray(input) + 0.0, labels, index, _largest)
-
-
-@written("scipy.ndimage.minimum")
-def minimum(input, labels=None, index=None):
-    """scipy.ndimage.minimum of floats."""
-    return _of_parts(np.asarray(input) + 0.0, labels, index, _smallest)
-
-
-@written("scipy.ndimage.median")
-def median(input, labels=None, index=None):
-    """scipy.ndimage.median."""
-    return _of_parts(np.asarray(input) + 0.0, labels, index, _middle)
+    return call
 
 
 def _centre(x, there):
@@ -117,7 +85,15 @@ def _centre(x, there):
     return tuple([_sum(x * grids[d], there) / whole for d in range(x.ndim)])
 
 
-@written("scipy.ndimage.center_of_mass")
-def center_of_mass(input, labels=None, index=None):
-    """scipy.ndimage.center_of_mass: a tuple of coordinates, or a list of them."""
-    return _of_parts(input, labels, index, _centre)
+_written(_sum, "sum_labels", "sum")
+_written(_mean, "mean")
+variance = _written(lambda x, there: _mean((x - _mean(x, there)) ** 2, there), "variance")
+_written(_largest, "maximum")
+_written(_smallest, "minimum")
+_written(_middle, "median")
+_written(_centre, "center_of_mass")
+
+
+@written("scipy.ndimage.standard_deviation")
+def standard_deviation(input, labels=None, index=None):
+    return np.sqrt(variance(input, labels, index))

@@ -61,14 +61,12 @@ def _extreme(x, region, structure, mode, cval, origins, reduce):
 
 @written("scipy.ndimage.minimum_filter")
 def minimum_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
-    """scipy.ndimage.minimum_filter."""
     x = np.asarray(input)
     return _extreme(x, _region(x, size, footprint), None, mode, cval, _every(origin, x.ndim), np.min)
 
 
 @written("scipy.ndimage.maximum_filter")
 def maximum_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
-    """scipy.ndimage.maximum_filter."""
     x = np.asarray(input)
     return _extreme(x, _region(x, size, footprint), None, mode, cval, _every(origin, x.ndim), np.max)
 
@@ -79,14 +77,12 @@ def _line(size, axis, ndim):
 
 @written("scipy.ndimage.minimum_filter1d")
 def minimum_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
-    """scipy.ndimage.minimum_filter1d."""
     n = np.ndim(input)
     return minimum_filter(input, _line(size, axis, n), None, None, mode, cval, [o - 1 for o in _line(origin + 1, axis, n)])
 
 
 @written("scipy.ndimage.maximum_filter1d")
 def maximum_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
-    """scipy.ndimage.maximum_filter1d."""
     n = np.ndim(input)
     return maximum_filter(input, _line(size, axis, n), None, None, mode, cval, [o - 1 for o in _line(origin + 1, axis, n)])
 
@@ -104,7 +100,6 @@ def _ranked(x, rank, region, mode, cval, origin):
 
 @written("scipy.ndimage.rank_filter")
 def rank_filter(input, rank, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
-    """scipy.ndimage.rank_filter."""
     x = np.asarray(input)
     return _ranked(x, lambda n: rank, _region(x, size, footprint), mode, cval, origin)
 
@@ -120,7 +115,6 @@ def median_filter(input, size=None, footprint=None, output=None, mode="reflect",
 def percentile_filter(
     input, percentile, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
 ):
-    """scipy.ndimage.percentile_filter."""
     x, share = np.asarray(input), percentile + 100.0 if percentile < 0 else percentile
     if share < 0 or share > 100:
         raise RuntimeError("invalid percentile")
@@ -155,7 +149,6 @@ def _box(x, size, footprint, structure):
 
 @written("scipy.ndimage.grey_erosion")
 def grey_erosion(input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
-    """scipy.ndimage.grey_erosion."""
     x = np.asarray(input)
     heights = None if structure is None else -np.asarray(structure)
     out = _extreme(x, _box(x, size, footprint, structure), heights, mode, cval, _every(origin, x.ndim), np.min)
@@ -166,7 +159,6 @@ def grey_erosion(input, size=None, footprint=None, structure=None, output=None, 
 def grey_dilation(
     input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
 ):
-    """scipy.ndimage.grey_dilation."""
     x = np.asarray(input)
     region = np.flip(_box(x, size, footprint, structure))
     heights = None if structure is None else np.flip(np.asarray(structure))
@@ -233,7 +225,6 @@ def _repeated(x, structure, iterations, mask, border, origin, dilate):
 def binary_erosion(
     input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False, *, axes=None
 ):
-    """scipy.ndimage.binary_erosion."""
     return _repeated(input, structure, iterations, mask, border_value, origin, False)
 
 
@@ -241,37 +232,29 @@ def binary_erosion(
 def binary_dilation(
     input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False, *, axes=None
 ):
-    """scipy.ndimage.binary_dilation."""
     return _repeated(input, structure, iterations, mask, border_value, origin, True)
 
 
-@written("scipy.ndimage.binary_opening")
-def binary_opening(
-    input, structure=None, iterations=1, output=None, origin=0, mask=None, border_value=0, brute_force=False, *, axes=None
-):
-    """scipy.ndimage.binary_opening."""
-    low = binary_erosion(input, structure, iterations, mask, None, border_value, origin)
-    return binary_dilation(low, structure, iterations, mask, None, border_value, origin)
+def _twice(name, first, second):
+    @written(f"scipy.ndimage.{name}")
+    def call(
+        input, structure=None, iterations=1, output=None, origin=0, mask=None, border_value=0, brute_force=False, *, axes=None
+    ):
+        given = (structure, iterations, mask, None, border_value, origin)
+        return second(first(input, *given), *given)
 
 
-@written("scipy.ndimage.binary_closing")
-def binary_closing(
-    input, structure=None, iterations=1, output=None, origin=0, mask=None, border_value=0, brute_force=False, *, axes=None
-):
-    """scipy.ndimage.binary_closing."""
-    high = binary_dilation(input, structure, iterations, mask, None, border_value, origin)
-    return binary_erosion(high, structure, iterations, mask, None, border_value, origin)
+_twice("binary_opening", binary_erosion, binary_dilation)
+_twice("binary_closing", binary_dilation, binary_erosion)
 
 
 @written("scipy.ndimage.binary_propagation")
 def binary_propagation(input, structure=None, mask=None, output=None, border_value=0, origin=0, *, axes=None):
-    """scipy.ndimage.binary_propagation."""
     return binary_dilation(input, structure, -1, mask, None, border_value, origin)
 
 
 @written("scipy.ndimage.binary_fill_holes")
 def binary_fill_holes(input, structure=None, output=None, origin=0, *, axes=None):
-    """scipy.ndimage.binary_fill_holes."""
     mask = np.asarray(input) == 0
     return ~binary_dilation(np.zeros(mask.shape, bool), structure, -1, mask, None, 1, origin)
 
@@ -287,12 +270,10 @@ def _along(x, sigma, order, mode, cval, named):
 
 @written("scipy.ndimage.gaussian_laplace")
 def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs):
-    """scipy.ndimage.gaussian_laplace."""
     return sum(_along(np.asarray(input), sigma, 2, mode, cval, kwargs))
 
 
 @written("scipy.ndimage.gaussian_gradient_magnitude")
 def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs):
-    """scipy.ndimage.gaussian_gradient_magnitude."""
     x = np.asarray(input)
     return np.sqrt(sum([d**2 for d in _along(x, sigma, 1, mode, cval, kwargs)])).astype(x.dtype)

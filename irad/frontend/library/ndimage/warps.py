@@ -45,7 +45,6 @@ def _first_and_last(n, z, mode):
 
 @written("scipy.ndimage.spline_filter1d")
 def spline_filter1d(input, order=3, axis=-1, output=None, mode="mirror"):
-    """scipy.ndimage.spline_filter1d."""
     _known(order, mode)
     x = np.asarray(input)
     x = np.moveaxis(x if x.dtype.kind == "c" else x.astype(np.float64), axis, 0)
@@ -69,7 +68,6 @@ def spline_filter1d(input, order=3, axis=-1, output=None, mode="mirror"):
 
 @written("scipy.ndimage.spline_filter")
 def spline_filter(input, order=3, output=None, mode="mirror"):
-    """scipy.ndimage.spline_filter."""
     if order < 2 or order > 5:
         raise RuntimeError("spline order not supported")
     x = np.asarray(input)
@@ -199,7 +197,6 @@ def _sampled_axes(x, at, order, mode, cval, prefilter):
 
 @written("scipy.ndimage.map_coordinates")
 def map_coordinates(input, coordinates, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
-    """scipy.ndimage.map_coordinates."""
     x, at = np.asarray(input), np.asarray(coordinates) + 0.0
     if at.shape[0] != x.ndim:
         raise RuntimeError("invalid shape for coordinate array")
@@ -216,7 +213,6 @@ def _each_axis(v, ndim):
 
 @written("scipy.ndimage.shift")
 def shift(input, shift, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
-    """scipy.ndimage.shift."""
     x = np.asarray(input)
     by = _each_axis(shift, x.ndim)
     at = [np.arange(n) - by[d] for d, n in enumerate(x.shape)]
@@ -225,7 +221,6 @@ def shift(input, shift, output=None, order=3, mode="constant", cval=0.0, prefilt
 
 @written("scipy.ndimage.zoom")
 def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter=True, *, grid_mode=False):
-    """scipy.ndimage.zoom."""
     x = np.asarray(input)
     by = _each_axis(zoom, x.ndim)
     shape = [int(round(n * float(z))) for n, z in zip(x.shape, by)]

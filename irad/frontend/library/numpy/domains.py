@@ -22,28 +22,16 @@ def _beyond_one(x):
     return np.abs(x) > 1
 
 
-@written("numpy.emath.sqrt")
-def sqrt(x):
-    """np.emath.sqrt."""
-    return np.sqrt(_real("sqrt", x, _negative))
+def _inside(name, outside):
+    """np.emath.NAME, of real numbers that are not outside."""
+    f = getattr(np, name)
+    written(f"numpy.emath.{name}")(lambda x: f(_real(name, x, outside)))
 
 
-@written("numpy.emath.log")
-def log(x):
-    """np.emath.log."""
-    return np.log(_real("log", x, _negative))
-
-
-@written("numpy.emath.log2")
-def log2(x):
-    """np.emath.log2."""
-    return np.log2(_real("log2", x, _negative))
-
-
-@written("numpy.emath.log10")
-def log10(x):
-    """np.emath.log10."""
-    return np.log10(_real("log10", x, _negative))
+for _name in ("sqrt", "log", "log2", "log10"):
+    _inside(_name, _negative)
+for _name in ("arccos", "arcsin", "arctanh"):
+    _inside(_name, _beyond_one)
 
 
 @written("numpy.emath.logn")
@@ -54,26 +42,7 @@ def logn(n, x):
 
 @written("numpy.emath.power")
 def power(x, p):
-    """np.emath.power."""
     p = np.asarray(p)
     return np.power(
         _real("power", x, _negative), p[()] if p.dtype.kind in "fc" else p.astype(np.float64)[()] if np.any(p < 0) else p[()]
     )
-
-
-@written("numpy.emath.arccos")
-def arccos(x):
-    """np.emath.arccos."""
-    return np.arccos(_real("arccos", x, _beyond_one))
-
-
-@written("numpy.emath.arcsin")
-def arcsin(x):
-    """np.emath.arcsin."""
-    return np.arcsin(_real("arcsin", x, _beyond_one))
-
-
-@written("numpy.emath.arctanh")
-def arctanh(x):
-    """np.emath.arctanh."""
-    return np.arctanh(_real("arctanh", x, _beyond_one))

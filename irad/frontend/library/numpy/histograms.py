@@ -58,7 +58,6 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
 
 @written("numpy.histogram2d")
 def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
-    """np.histogram2d."""
     if len(x) != len(y):
         raise ValueError("x and y must have the same length.")
     both = [bins, bins] if _several(bins) and len(bins) not in (1, 2) else bins

@@ -103,14 +103,12 @@ def _as_long(a, b):
 
 @written("numpy.polyadd")
 def polyadd(a1, a2):
-    """np.polyadd."""
     x, y = _as_long(a1, a2)
     return x + y
 
 
 @written("numpy.polysub")
 def polysub(a1, a2):
-    """np.polysub."""
     x, y = _as_long(a1, a2)
     return x - y
 
@@ -171,7 +169,6 @@ def _covariance(left, residues, scale, n, ndim, cov):
 
 @written("numpy.matvec")
 def matvec(x1, x2, /, out=None, **_):
-    """np.matvec."""
     return np.matmul(x1, np.asarray(x2)[..., None])[..., 0]
 
 
@@ -183,7 +180,6 @@ def vecmat(x1, x2, /, out=None, **_):
 
 @written("numpy.unravel_index")
 def unravel_index(indices, shape, order="C"):
-    """np.unravel_index."""
     dims = list(shape) if isinstance(shape, (tuple, list)) else [shape]
     rest, out, size = np.asarray(indices, np.int64), [], 1
     for n in dims:
@@ -200,7 +196,6 @@ def unravel_index(indices, shape, order="C"):
 
 @written("numpy.ravel_multi_index")
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
-    """np.ravel_multi_index."""
     modes = [mode] * len(dims) if isinstance(mode, str) else mode
     places, out = [], 0
     for k, how, n in zip(multi_index, modes, dims):

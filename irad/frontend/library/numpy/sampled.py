@@ -84,7 +84,6 @@ def _undecided(x, y):
 
 @written("numpy.convolve")
 def convolve(a, v, mode="full"):
-    """np.convolve."""
     x, y = _lines(a, v)
     if _undecided(x, y):
         n = min(len(x), len(y))

@@ -40,13 +40,11 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
 
 @written("numpy.union1d")
 def union1d(ar1, ar2):
-    """np.union1d."""
     return unique(np.concatenate((np.ravel(ar1), np.ravel(ar2))))
 
 
 @written("numpy.intersect1d")
 def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
-    """np.intersect1d."""
     if return_indices:
         a, at = (np.ravel(ar1), np.arange(np.size(ar1))) if assume_unique else unique(ar1, return_index=True)
         b, to = (np.ravel(ar2), np.arange(np.size(ar2))) if assume_unique else unique(ar2, return_index=True)
@@ -62,7 +60,6 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
 
 @written("numpy.setxor1d")
 def setxor1d(ar1, ar2, assume_unique=False):
-    """np.setxor1d."""
     a, b = (np.ravel(ar1), np.ravel(ar2)) if assume_unique else (unique(ar1), unique(ar2))
     both = np.sort(np.concatenate((a, b)))
     new = np.ones(len(both) + 1, bool)
@@ -72,7 +69,6 @@ def setxor1d(ar1, ar2, assume_unique=False):
 
 @written("numpy.setdiff1d")
 def setdiff1d(ar1, ar2, assume_unique=False):
-    """np.setdiff1d."""
     a = np.ravel(ar1) if assume_unique else unique(ar1)
     return a[~np.isin(a, ar2)]
 

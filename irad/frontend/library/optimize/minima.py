@@ -165,7 +165,6 @@ def minimize_scalar(fun, bracket=None, bounds=None, args=(), method=None, tol=No
 
 @written("scipy.optimize.fminbound", always=True)
 def fminbound(func, x1, x2, args=(), xtol=1e-5, maxfun=500, full_output=0, **options):
-    """scipy.optimize.fminbound."""
     if full_output or options.get("disp", 1) == 3:
         raise UnsupportedError("scipy.optimize.fminbound with full_output, or disp=3: use scipy.optimize.minimize_scalar")
     return minimize_scalar(func, None, (x1, x2), args, "bounded", None, {"xatol": xtol, "maxiter": maxfun}).x

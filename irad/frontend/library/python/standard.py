@@ -78,14 +78,12 @@ def _insert(a, x, at):
 
 @_stands_for("_bisect.insort_right", "bisect.insort_right", "_bisect.insort", "bisect.insort")
 def insort_right(a, x, lo=0, hi=None, *, key=None):
-    """bisect.insort_right."""
     at = bisect_right(a, x if key is None else key(x), lo, hi, key=key)
     _insert(a, x, at)
 
 
 @_stands_for("_bisect.insort_left", "bisect.insort_left")
 def insort_left(a, x, lo=0, hi=None, *, key=None):
-    """bisect.insort_left."""
     at = bisect_left(a, x if key is None else key(x), lo, hi, key=key)
     _insert(a, x, at)
 
@@ -128,7 +126,6 @@ def _sink(heap, start):
 
 @_stands_for("_heapq.heappush", "heapq.heappush")
 def heappush(heap, item):
-    """heapq.heappush."""
     heap.append(item)
     if grows(heap):
         _rise(heap, 0, len(heap) - 1)
@@ -176,7 +173,6 @@ def _small(heap):
 
 @_stands_for("_heapq.heappop", "heapq.heappop")
 def heappop(heap):
-    """heapq.heappop."""
     last = heap.pop()
     if not heap:
         return last
@@ -185,7 +181,6 @@ def heappop(heap):
 
 @_stands_for("_heapq.heapreplace", "heapq.heapreplace")
 def heapreplace(heap, item):
-    """heapq.heapreplace."""
     out = heap[0]
     heap[0] = item
     _ordered(heap, 0)
@@ -194,7 +189,6 @@ def heapreplace(heap, item):
 
 @_stands_for("_heapq.heappushpop", "heapq.heappushpop")
 def heappushpop(heap, item):
-    """heapq.heappushpop."""
     if heap and heap[0] < item:
         item, heap[0] = heap[0], item
         _ordered(heap, 0)
@@ -203,20 +197,17 @@ def heappushpop(heap, item):
 
 @_stands_for("_heapq.heapify", "heapq.heapify")
 def heapify(x):
-    """heapq.heapify."""
     for k in reversed(range(len(x) // 2)):
         _ordered(x, k)
 
 
 @_stands_for("heapq.nlargest")
 def nlargest(n, iterable, key=None):
-    """heapq.nlargest."""
     return sorted(iterable, key=key, reverse=True)[:n]
 
 
 @_stands_for("heapq.nsmallest")
 def nsmallest(n, iterable, key=None):
-    """heapq.nsmallest."""
     return sorted(iterable, key=key)[:n]
 
 
@@ -225,7 +216,6 @@ def nsmallest(n, iterable, key=None):
 
 @_stands_for("math.isclose")
 def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
-    """math.isclose."""
     if rel_tol < 0.0 or abs_tol < 0.0:
         raise ValueError("tolerances must be non-negative")
     limit = np.fmax(rel_tol * np.fmax(abs(a), abs(b)), abs_tol)
@@ -234,7 +224,6 @@ def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
 
 @_stands_for("math.dist")
 def dist(p, q):
-    """math.dist."""
     if len(p) != len(q):
         raise ValueError("both points must have the same number of dimensions")
     return math.hypot(*[a - b for a, b in zip(p, q)])
@@ -253,7 +242,6 @@ def remainder(x, y):
 
 @_stands_for("math.ulp")
 def ulp(x):
-    """math.ulp."""
     size = abs(float(x))
     return float(np.where(np.isinf(size), size, np.spacing(size)))
 
@@ -292,13 +280,11 @@ def _as_its_elements(data, x):
 
 @_stands_for("statistics.mean")
 def mean(data):
-    """statistics.mean."""
     return _as_its_elements(data, np.mean(_data(data)))
 
 
 @_stands_for("statistics.fmean")
 def fmean(data, weights=None):
-    """statistics.fmean."""
     xs = _data(data, 1, "fmean")
     if weights is None:
         return float(np.mean(xs))
@@ -310,13 +296,11 @@ def fmean(data, weights=None):
 
 @_stands_for("statistics.geometric_mean")
 def geometric_mean(data):
-    """statistics.geometric_mean."""
     return float(np.exp(np.mean(np.log(_data(data, 1, "geometric mean")))))
 
 
 @_stands_for("statistics.harmonic_mean")
 def harmonic_mean(data, weights=None):
-    """statistics.harmonic_mean."""
     xs = _data(data, 1, "harmonic_mean")
     w = np.ones(len(xs)) if weights is None else np.asarray(weights, dtype=float)
     return _as_its_elements(data, np.sum(w) / np.sum(w / xs))
@@ -324,7 +308,6 @@ def harmonic_mean(data, weights=None):
 
 @_stands_for("statistics.median")
 def median(data):
-    """statistics.median."""
     xs = np.sort(_data(data, 1, "no median for empty data;"))
     n = len(xs)
     return _as_its_elements(data, xs[n // 2] if n % 2 else (xs[n // 2 - 1] + xs[n // 2]) / 2)
@@ -332,14 +315,12 @@ def median(data):
 
 @_stands_for("statistics.median_low")
 def median_low(data):
-    """statistics.median_low."""
     xs = np.sort(_data(data))
     return _as_its_elements(data, xs[(len(xs) - 1) // 2])
 
 
 @_stands_for("statistics.median_high")
 def median_high(data):
-    """statistics.median_high."""
     xs = np.sort(_data(data))
     return _as_its_elements(data, xs[len(xs) // 2])
 
@@ -351,28 +332,24 @@ def _squares(xs, centre):
 
 @_stands_for("statistics.variance")
 def variance(data, xbar=None):
-    """statistics.variance."""
     xs = _data(data, 2, "variance")
     return _as_its_elements(data, _squares(xs, xbar) / (len(xs) - 1))
 
 
 @_stands_for("statistics.pvariance")
 def pvariance(data, mu=None):
-    """statistics.pvariance."""
     xs = _data(data, 1, "pvariance")
     return _as_its_elements(data, _squares(xs, mu) / len(xs))
 
 
 @_stands_for("statistics.stdev")
 def stdev(data, xbar=None):
-    """statistics.stdev."""
     xs = _data(data, 2, "stdev")
     return float(np.sqrt(_squares(xs, xbar) / (len(xs) - 1)))
 
 
 @_stands_for("statistics.pstdev")
 def pstdev(data, mu=None):
-    """statistics.pstdev."""
     xs = _data(data, 1, "pstdev")
     return float(np.sqrt(_squares(xs, mu) / len(xs)))
 
@@ -386,14 +363,12 @@ def _pairs(x, y, what):
 
 @_stands_for("statistics.covariance")
 def covariance(x, y):
-    """statistics.covariance."""
     a, b = _pairs(x, y, "covariance")
     return float(np.sum(a * b) / (len(a) - 1))
 
 
 @_stands_for("statistics.correlation")
 def correlation(x, y):
-    """statistics.correlation."""
     a, b = _pairs(x, y, "correlation")
     return float(np.sum(a * b) / np.sqrt(np.sum(a * a) * np.sum(b * b)))
 
@@ -416,7 +391,6 @@ class _ComparedBy:
 
 @_stands_for("functools.cmp_to_key")
 def cmp_to_key(mycmp):
-    """functools.cmp_to_key."""
     return lambda obj: _ComparedBy(obj, mycmp)
 
 

@@ -150,7 +150,6 @@ def hilbert(x, N=None, axis=-1):
 
 @written("scipy.signal.savgol_filter")
 def savgol_filter(x, window_length, polyorder, deriv=0, delta=1.0, axis=-1, mode="interp", cval=0.0):
-    """scipy.signal.savgol_filter."""
     x = np.moveaxis(np.asarray(x) + 0.0, axis, 0)
     coefficients = signal.savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
     y = along_axis(x, coefficients[::-1], 0, "constant" if mode == "interp" else mode, cval, 0)

@@ -147,7 +147,6 @@ def find_peaks(
 
 @written("scipy.signal.peak_prominences")
 def peak_prominences(x, peaks, wlen=None):
-    """scipy.signal.peak_prominences."""
     x, peaks = np.asarray(x) + 0.0, np.asarray(peaks)
     size, first, last = np.zeros(len(peaks)), np.zeros(len(peaks), np.int64), np.zeros(len(peaks), np.int64)
     for k in range(len(peaks)):
@@ -157,7 +156,6 @@ def peak_prominences(x, peaks, wlen=None):
 
 @written("scipy.signal.peak_widths")
 def peak_widths(x, peaks, rel_height=0.5, prominence_data=None, wlen=None):
-    """scipy.signal.peak_widths."""
     x, peaks = np.asarray(x) + 0.0, np.asarray(peaks)
     size, first, last = peak_prominences(x, peaks, wlen) if prominence_data is None else prominence_data
     level, low, high = x[peaks] - size * rel_height, np.zeros(len(peaks)), np.zeros(len(peaks))
@@ -181,19 +179,16 @@ def _extrema(data, comparator, axis, order, mode):
 
 @written("scipy.signal.argrelextrema", always=True)
 def argrelextrema(data, comparator, axis=0, order=1, mode="clip"):
-    """scipy.signal.argrelextrema."""
     return _extrema(data, comparator, axis, order, mode)
 
 
 @written("scipy.signal.argrelmax")
 def argrelmax(data, axis=0, order=1, mode="clip"):
-    """scipy.signal.argrelmax."""
     return _extrema(data, np.greater, axis, order, mode)
 
 
 @written("scipy.signal.argrelmin")
 def argrelmin(data, axis=0, order=1, mode="clip"):
-    """scipy.signal.argrelmin."""
     return _extrema(data, np.less, axis, order, mode)
 
 
@@ -224,7 +219,6 @@ def medfilt2d(input, kernel_size=3):
 
 @written("scipy.signal.wiener")
 def wiener(im, mysize=None, noise=None):
-    """scipy.signal.wiener."""
     x = np.asarray(im) + 0.0
     size = [3] * x.ndim if mysize is None else [mysize] * x.ndim if np.ndim(mysize) == 0 else mysize
     ones = np.ones([int(k) for k in size])
@@ -240,7 +234,6 @@ _BEYOND = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "symm
 
 @written("scipy.signal.convolve2d")
 def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
-    """scipy.signal.convolve2d."""
     return _of_images(np.asarray(in1), np.asarray(in2), mode, boundary, fillvalue, 1)
 
 

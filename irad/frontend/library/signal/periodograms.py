@@ -99,7 +99,6 @@ def csd(
     x, y, fs=1.0, window="hann_periodic", nperseg=None, noverlap=None, nfft=None, detrend="constant", return_onesided=True,
     scaling="density", axis=-1, average="mean",
 ):  # fmt: skip
-    """scipy.signal.csd."""
     f, p = _power(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return f, np.real(p) if y is x else p
 
@@ -109,14 +108,12 @@ def welch(
     x, fs=1.0, window="hann_periodic", nperseg=None, noverlap=None, nfft=None, detrend="constant", return_onesided=True,
     scaling="density", axis=-1, average="mean",
 ):  # fmt: skip
-    """scipy.signal.welch."""
     f, p = _power(x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return f, np.real(p)
 
 
 @written("scipy.signal.periodogram")
 def periodogram(x, fs=1.0, window="boxcar", nfft=None, detrend="constant", return_onesided=True, scaling="density", axis=-1):
-    """scipy.signal.periodogram."""
     x = np.asarray(x)
     nperseg = x.shape[axis] if nfft is None else min(nfft, x.shape[axis])
     if nperseg < x.shape[axis]:
@@ -127,7 +124,6 @@ def periodogram(x, fs=1.0, window="boxcar", nfft=None, detrend="constant", retur
 
 @written("scipy.signal.coherence")
 def coherence(x, y, fs=1.0, window="hann_periodic", nperseg=None, noverlap=None, nfft=None, detrend="constant", axis=-1):
-    """scipy.signal.coherence."""
     given = (fs, window, nperseg, noverlap, nfft, detrend, True, "density", axis)
     f, pxx = welch(x, *given)
     pyy, pxy = welch(y, *given)[1], csd(x, y, *given)[1]
@@ -146,7 +142,6 @@ def spectrogram(
     x, fs=1.0, window=("tukey_periodic", 0.25), nperseg=None, noverlap=None, nfft=None, detrend="constant", return_onesided=True,
     scaling="density", axis=-1, mode="psd",
 ):  # fmt: skip
-    """scipy.signal.spectrogram."""
     modes = ["psd", "complex", "magnitude", "angle", "phase"]
     if mode not in modes:
         raise ValueError(f"unknown value for mode {mode}, must be one of {modes}")
@@ -188,7 +183,6 @@ def stft(
     x, fs=1.0, window="hann_periodic", nperseg=256, noverlap=None, nfft=None, detrend=False, return_onesided=True, boundary="zeros",
     padded=True, axis=-1, scaling="spectrum",
 ):  # fmt: skip
-    """scipy.signal.stft."""
     if scaling not in ("spectrum", "psd"):
         raise ValueError(f"Parameter scaling={scaling!r} not in ['spectrum', 'psd']!")
     x = np.moveaxis(np.asarray(x), axis, -1)
@@ -210,7 +204,6 @@ def istft(
     Zxx, fs=1.0, window="hann_periodic", nperseg=None, noverlap=None, nfft=None, input_onesided=True, boundary=True, time_axis=-1,
     freq_axis=-2, scaling="spectrum",
 ):  # fmt: skip
-    """scipy.signal.istft."""
     z = np.asarray(Zxx)
     if z.ndim < 2:
         raise ValueError("Input stft must be at least 2d!")

@@ -153,7 +153,6 @@ def sosfiltfilt(sos, x, axis=-1, padtype="odd", padlen=None):
 
 @written("scipy.signal.decimate")
 def decimate(x, q, n=None, ftype="iir", axis=-1, zero_phase=True):
-    """scipy.signal.decimate."""
     x, q = np.asarray(x), int(q)
     kind = x.dtype if x.dtype.kind in "fc" and x.dtype != np.float16 else np.float64
     if ftype == "fir":

@@ -44,13 +44,11 @@ for _name in ("fftn", "ifftn", "rfftn", "irfftn"):
 
 @written("scipy.fft.fftshift")
 def fftshift(x, axes=None):
-    """scipy.fft.fftshift."""
     return np.fft.fftshift(x, axes)
 
 
 @written("scipy.fft.ifftshift")
 def ifftshift(x, axes=None):
-    """scipy.fft.ifftshift."""
     return np.fft.ifftshift(x, axes)
 
 

@@ -11,7 +11,6 @@ from irad.frontend.registry import written
 
 @written("scipy.signal.chirp")
 def chirp(t, f0, t1, f1, method="linear", phi=0, vertex_zero=True, *, complex=False):
-    """scipy.signal.chirp."""
     phase = _chirp_phase(np.asarray(t) + 0.0, f0 * 1.0, t1 * 1.0, f1 * 1.0, method, vertex_zero) + np.deg2rad(phi)
     return np.exp(1j * phase) if complex else np.cos(phase)
 
@@ -42,7 +41,6 @@ def _chirp_phase(t, f0, t1, f1, method, vertex_zero):
 
 @written("scipy.signal.square")
 def square(t, duty=0.5):
-    """scipy.signal.square."""
     t, duty = np.asarray(t) + 0.0, np.asarray(duty) + 0.0
     high = np.mod(t, 2 * np.pi) < duty * 2 * np.pi
     return np.where((duty > 1) | (duty < 0), np.nan, np.where(high, 1.0, -1.0))
@@ -50,7 +48,6 @@ def square(t, duty=0.5):
 
 @written("scipy.signal.sawtooth")
 def sawtooth(t, width=1):
-    """scipy.signal.sawtooth."""
     t, w = np.asarray(t) + 0.0, np.asarray(width) + 0.0
     at = np.mod(t, 2 * np.pi)
     rising = at < w * 2 * np.pi
@@ -61,7 +58,6 @@ def sawtooth(t, width=1):
 
 @written("scipy.signal.gausspulse")
 def gausspulse(t, fc=1000, bw=0.5, bwr=-6, tpr=-60, retquad=False, retenv=False):
-    """scipy.signal.gausspulse."""
     if fc < 0:
         raise ValueError(f"Center frequency (fc={fc:.2f}) must be >=0.")
     if bw <= 0:
@@ -109,7 +105,6 @@ def _series(c, z):
 
 @written("scipy.signal.freqz")
 def freqz(b, a=1, worN=512, whole=False, plot=None, fs=2 * np.pi, include_nyquist=False):
-    """scipy.signal.freqz."""
     if plot is not None:
         raise UnsupportedError("scipy.signal.freqz with plot=: leave it out")
     b, a = np.atleast_1d(np.asarray(b)), np.atleast_1d(np.asarray(a))
@@ -120,7 +115,6 @@ def freqz(b, a=1, worN=512, whole=False, plot=None, fs=2 * np.pi, include_nyquis
 
 @written("scipy.signal.sosfreqz", "scipy.signal.freqz_sos")
 def freqz_sos(sos, worN=512, whole=False, fs=2 * np.pi):
-    """scipy.signal.freqz_sos."""
     sos = np.asarray(sos)
     w, angle = _circle(worN, whole, fs, False)
     z, out = np.exp(-1j * angle), 1.0

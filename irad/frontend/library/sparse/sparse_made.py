@@ -43,13 +43,11 @@ def made(format, product, arg1, shape=None, dtype=None, copy=False, blocksize=No
 
 @written("scipy.sparse.diags", always=True)
 def diags(diagonals, offsets=0, shape=None, format=None, dtype=None):
-    """scipy.sparse.diags."""
     return _diagonals(diagonals, offsets, shape, format, dtype, True)
 
 
 @written("scipy.sparse.diags_array", always=True)
 def diags_array(diagonals, *, offsets=0, shape=None, format=None, dtype=None):
-    """scipy.sparse.diags_array."""
     return _diagonals(diagonals, offsets, shape, format, dtype, False)
 
 
@@ -98,7 +96,6 @@ def spdiags(data, diags, m=None, n=None, format=None):
 
 @written("scipy.sparse.eye", always=True)
 def eye(m, n=None, k=0, dtype=float, format=None):
-    """scipy.sparse.eye."""
     n = m if n is None else n
     size = max(0, min(m + min(k, 0), n - max(k, 0)))
     return diags([np.ones(size, dtype)], [k], shape=(m, n), format=format, dtype=dtype)
@@ -106,13 +103,11 @@ def eye(m, n=None, k=0, dtype=float, format=None):
 
 @written("scipy.sparse.eye_array", always=True)
 def eye_array(m, n=None, *, k=0, dtype=float, format=None):
-    """scipy.sparse.eye_array."""
     return _as_array(eye(m, n, k, dtype, format))
 
 
 @written("scipy.sparse.identity", always=True)
 def identity(n, dtype="d", format=None):
-    """scipy.sparse.identity."""
     return eye(n, dtype=dtype, format=format)
 
 
@@ -122,7 +117,6 @@ def _as_array(a):
 
 @written("scipy.sparse.kron", always=True)
 def kron(A, B, format=None):
-    """scipy.sparse.kron."""
     a, b = sparse_of(A), sparse_of(B)
     shape = (a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
     product = not (isinstance(A, Sparse) and not A.product or isinstance(B, Sparse) and not B.product)
@@ -135,13 +129,11 @@ def kron(A, B, format=None):
 
 @written("scipy.sparse.kronsum", always=True)
 def kronsum(A, B, format=None):
-    """scipy.sparse.kronsum."""
     return (kron(eye(B.shape[0]), A) + kron(B, eye(A.shape[0]))).asformat(format)
 
 
 @written("scipy.sparse.bmat", "scipy.sparse.block_array", always=True)
 def bmat(blocks, format=None, dtype=None):
-    """scipy.sparse.bmat."""
     heights, widths = [0] * len(blocks), [0] * len(blocks[0])
     given = [[None if b is None else sparse_of(b) for b in line] for line in blocks]
     for i, line in enumerate(given):
@@ -172,32 +164,27 @@ def _places(a):
 
 @written("scipy.sparse.vstack", always=True)
 def vstack(blocks, format=None, dtype=None):
-    """scipy.sparse.vstack."""
     return bmat([[b] for b in blocks], format or "csr", dtype)
 
 
 @written("scipy.sparse.hstack", always=True)
 def hstack(blocks, format=None, dtype=None):
-    """scipy.sparse.hstack."""
     return bmat([list(blocks)], format or "csr", dtype)
 
 
 @written("scipy.sparse.block_diag", always=True)
 def block_diag(mats, format=None, dtype=None):
-    """scipy.sparse.block_diag."""
     n = len(mats)
     return bmat([[mats[i] if i == j else None for j in range(n)] for i in range(n)], format, dtype)
 
 
 @written("scipy.sparse.tril", always=True)
 def tril(A, k=0, format=None):
-    """scipy.sparse.tril."""
     return _part(sparse_of(A), -A.shape[0], k, format)
 
 
 @written("scipy.sparse.triu", always=True)
 def triu(A, k=0, format=None):
-    """scipy.sparse.triu."""
     return _part(sparse_of(A), k, A.shape[1], format)
 
 

@@ -97,19 +97,16 @@ class Factors:
 
 @written("scipy.sparse.linalg.splu", always=True)
 def splu(A, *args, **options):
-    """scipy.sparse.linalg.splu."""
     return Factors(A)
 
 
 @written("scipy.sparse.linalg.factorized", always=True)
 def factorized(A):
-    """scipy.sparse.linalg.factorized."""
     return Factors(A).solve
 
 
 @written("scipy.sparse.linalg.spsolve", always=True)
 def spsolve(A, b, permc_spec=None, use_umfpack=True):
-    """scipy.sparse.linalg.spsolve."""
     if isinstance(b, Sparse):
         x = Factors(A).solve(b)
         return x.reshape(-1) if b.shape[1] == 1 else of_array(x, "csc", A.product)
@@ -120,7 +117,6 @@ def spsolve(A, b, permc_spec=None, use_umfpack=True):
 
 @written("scipy.sparse.linalg.spsolve_triangular", always=True)
 def spsolve_triangular(A, b, lower=True, overwrite_A=False, overwrite_b=False, unit_diagonal=False):
-    """scipy.sparse.linalg.spsolve_triangular."""
     if unit_diagonal:
         raise UnsupportedError("spsolve_triangular(unit_diagonal=True)")
     return Factors(A).solve(b)

@@ -119,31 +119,26 @@ for _name in ("euclidean", "canberra", "braycurtis"):
 
 @written("scipy.spatial.distance.correlation")
 def correlation(u, v, w=None, centered=True):
-    """scipy.spatial.distance.correlation."""
     return _of("correlation" if centered else "cosine", _float(u), _float(v), w)
 
 
 @written("scipy.spatial.distance.minkowski")
 def minkowski(u, v, p=2, w=None):
-    """scipy.spatial.distance.minkowski."""
     return _of("minkowski", _double(u), _double(v), w, p=p)
 
 
 @written("scipy.spatial.distance.mahalanobis")
 def mahalanobis(u, v, VI):
-    """scipy.spatial.distance.mahalanobis."""
     return _of("mahalanobis", _float(u), _float(v), VI=VI)
 
 
 @written("scipy.spatial.distance.seuclidean")
 def seuclidean(u, v, V):
-    """scipy.spatial.distance.seuclidean."""
     return np.sqrt(np.sum((_float(u) - _float(v)) ** 2 / np.asarray(V)))
 
 
 @written("scipy.spatial.distance.jensenshannon")
 def jensenshannon(p, q, base=None, *, axis=0, keepdims=False):
-    """scipy.spatial.distance.jensenshannon."""
     p, q = _float(p), _float(q)
     p, q = p / np.sum(p, axis, keepdims=True), q / np.sum(q, axis, keepdims=True)
     m = (p + q) / 2.0

@@ -63,14 +63,12 @@ def query(self, x, k=1, eps=0.0, p=2.0, distance_upper_bound=np.inf, workers=1):
 
 @written("scipy.spatial.distance_matrix")
 def distance_matrix(x, y, p=2.0, threshold=1000000):
-    """scipy.spatial.distance_matrix."""
     x, y = np.asarray(x) + 0.0, np.asarray(y) + 0.0
     return minkowski_distance(x[:, None, :], y[None, :, :], p)
 
 
 @written("scipy.spatial.minkowski_distance")
 def minkowski_distance(x, y, p=2.0):
-    """scipy.spatial.minkowski_distance."""
     apart = np.abs(np.asarray(y) * 1.0 - np.asarray(x))
     if p == np.inf:
         return np.max(apart, axis=-1)

@@ -387,7 +387,6 @@ def _on_path(knots, quats, steps, times):
 
 @written("scipy.spatial.transform.Slerp", always=True)
 def slerp(times, rotations):
-    """scipy.spatial.transform.Slerp."""
     t, q = np.asarray(times) + 0.0, quaternion_of(rotations)
     if q.ndim != 2 or len(q) < 2:
         raise ValueError("`rotations` must be a sequence of at least 2 rotations.")

@@ -36,7 +36,6 @@ def factorial2(n, exact=False, extend="zero"):
 
 @written("scipy.special.comb")
 def comb(N, k, *, exact=False, repetition=False):
-    """scipy.special.comb."""
     _approximate("comb", exact)
     N, k = np.asarray(N) + 0.0, np.asarray(k) + 0.0
     if repetition:
@@ -47,7 +46,6 @@ def comb(N, k, *, exact=False, repetition=False):
 
 @written("scipy.special.perm")
 def perm(N, k, exact=False):
-    """scipy.special.perm."""
     _approximate("perm", exact)
     N, k = np.asarray(N) + 0.0, np.asarray(k) + 0.0
     ok = (k <= N) & (N >= 0) & (k >= 0)
@@ -56,7 +54,6 @@ def perm(N, k, exact=False):
 
 @written("scipy.special.multigammaln")
 def multigammaln(a, d):
-    """scipy.special.multigammaln."""
     a = np.asarray(a) + 0.0
     if np.any(a <= 0.5 * (d - 1)):
         raise ValueError(f"condition a ({np.min(a):f}) > 0.5 * (d-1) ({0.5 * (d - 1):f}) not met")

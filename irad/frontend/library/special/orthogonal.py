@@ -58,14 +58,12 @@ def eval_chebyu(n, x):
 
 @written("scipy.special.eval_hermite")
 def eval_hermite(n, x):
-    """scipy.special.eval_hermite."""
     (x,) = _floating(x)
     return _at_degrees("eval_hermite", n, x, np.ones_like(x), 2 * x, lambda k, p, q: 2 * x * p - 2 * k * q)
 
 
 @written("scipy.special.eval_hermitenorm")
 def eval_hermitenorm(n, x):
-    """scipy.special.eval_hermitenorm."""
     (x,) = _floating(x)
     return _at_degrees("eval_hermitenorm", n, x, np.ones_like(x), x, lambda k, p, q: x * p - k * q)
 

@@ -140,7 +140,6 @@ class Density:
 
 @written("scipy.stats.gaussian_kde", always=True)
 def gaussian_kde(dataset, bw_method=None, weights=None):
-    """scipy.stats.gaussian_kde."""
     return Density(dataset, bw_method, weights)
 
 

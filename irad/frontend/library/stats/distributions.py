@@ -1,8 +1,9 @@
 """Distributions of scipy.stats in standard form: what `scipy.stats.norm` and the others are at loc 0 and scale 1.
 
-A class is a distribution: `shapes` names its shape parameters, `support(*shapes)` is where it has mass, `valid(*shapes)` where
-there is one, and each function takes the position, or the probability, and the shapes. `logpdf` (`logpmf`), `cdf` and `ppf` are asked for, where they
-have a closed form; others are given where there is something better than what follows from these.
+A class is a distribution: its shape parameters are what `logpdf` (`logpmf`) takes besides the position, `support(*shapes)` is where it
+has mass, `valid(*shapes)` where there is one, and each function takes the position, or the probability, and the shapes. `logpdf`
+(`logpmf`), `cdf` and `ppf` are asked for, where they have a closed form; others are given where there is something better than what
+follows from these.
 """
 
 import numpy as np
@@ -18,9 +19,8 @@ class Rule:
 
     discrete = False
     inner = False  # is the density 0 at the start of the support, where its formula is 0/0?
-    shapes = ()
 
-    def support():
+    def support(*shapes):
         return -INF, INF
 
     def valid(*shapes):
@@ -41,6 +41,8 @@ def unit(*shapes):
 def distribution(rule):
     """Put a class into the table, under its name, with what follows from its functions."""
     own = vars(rule)
+    density = own["logpmf" if rule.discrete else "logpdf"].__code__
+    rule.shapes = density.co_varnames[1 : density.co_argcount]
     if "cdf" in own:
         cdf = rule.cdf
         if "sf" not in own:
@@ -80,8 +82,6 @@ class norm(Rule):
 
 @distribution
 class t(Rule):
-    shapes = ("df",)
-    support = lambda df: (-INF, INF)
     logpdf = lambda x, df: -sp.betaln(df / 2, 0.5) - np.log(df) / 2 - (df + 1) / 2 * np.log1p(x * x / df)
     cdf = lambda x, df: sp.stdtr(df, x)
     sf = lambda x, df: sp.stdtr(df, -x)
@@ -161,8 +161,6 @@ class hypsecant(Rule):
 
 @distribution
 class skewnorm(Rule):
-    shapes = ("a",)
-    support = lambda a: (-INF, INF)
     valid = lambda a: np.isfinite(a)
     logpdf = lambda x, a: np.log(2.0) + norm.logpdf(x) + sp.log_ndtr(a * x)
     cdf = lambda x, a: sp.ndtr(x) - 2.0 * sp.owens_t(x, a)
@@ -189,7 +187,6 @@ class expon(Rule):
 
 @distribution
 class gamma(Rule):
-    shapes = ("a",)
     support = positive
     logpdf = lambda x, a: sp.xlogy(a - 1.0, x) - x - sp.gammaln(a)
     cdf = lambda x, a: sp.gammainc(a, x)
@@ -202,7 +199,6 @@ class gamma(Rule):
 
 @distribution
 class chi2(Rule):
-    shapes = ("df",)
     support = positive
     logpdf = lambda x, df: sp.xlogy(df / 2 - 1, x) - x / 2 - sp.gammaln(df / 2) - np.log(2.0) * df / 2
     cdf = lambda x, df: sp.chdtr(df, x)
@@ -215,7 +211,6 @@ class chi2(Rule):
 
 @distribution
 class chi(Rule):
-    shapes = ("df",)
     support = positive
     logpdf = lambda x, df: np.log(2.0) - 0.5 * np.log(2.0) * df - sp.gammaln(df / 2) + sp.xlogy(df - 1.0, x) - 0.5 * x * x
     cdf = lambda x, df: sp.gammainc(df / 2, x * x / 2)
@@ -228,7 +223,6 @@ class chi(Rule):
 
 @distribution
 class invgamma(Rule):
-    shapes = ("a",)
     support = positive
     inner = True
     logpdf = lambda x, a: -(a + 1) * np.log(x) - sp.gammaln(a) - 1.0 / x
@@ -242,7 +236,6 @@ class invgamma(Rule):
 
 @distribution
 class lognorm(Rule):
-    shapes = ("s",)
     support = positive
     inner = True
     logpdf = lambda x, s: -(np.log(x) ** 2) / (2 * s * s) - np.log(s * x * np.sqrt(2 * np.pi))
@@ -259,7 +252,6 @@ class lognorm(Rule):
 
 @distribution
 class weibull_min(Rule):
-    shapes = ("c",)
     support = positive
     logpdf = lambda x, c: np.log(c) + sp.xlogy(c - 1, x) - x**c
     cdf = lambda x, c: -np.expm1(-(x**c))
@@ -274,10 +266,10 @@ class weibull_min(Rule):
 
 @distribution
 class f(Rule):
-    shapes = ("dfn", "dfd")
     support = positive
 
-    def logpdf(x, n, d):
+    def logpdf(x, dfn, dfd):
+        n, d = dfn, dfd
         front = d / 2 * np.log(d) + n / 2 * np.log(n) - sp.betaln(n / 2, d / 2)
         return front + sp.xlogy(n / 2 - 1, x) - (n + d) / 2 * np.log(d + n * x)
 
@@ -338,7 +330,6 @@ class maxwell(Rule):
 
 @distribution
 class pareto(Rule):
-    shapes = ("b",)
     support = lambda b: (1.0, INF)
     logpdf = lambda x, b: np.log(b) - (b + 1) * np.log(x)
     cdf = lambda x, b: 1 - x ** (-b)
@@ -352,7 +343,6 @@ class pareto(Rule):
 
 @distribution
 class invgauss(Rule):
-    shapes = ("mu",)
     support = positive
     inner = True
     logpdf = lambda x, mu: -0.5 * LOG_2PI - 1.5 * np.log(x) - (x / mu - 1) ** 2 / (2 * x)
@@ -383,7 +373,6 @@ class uniform(Rule):
 
 @distribution
 class beta(Rule):
-    shapes = ("a", "b")
     support = unit
     logpdf = lambda x, a, b: sp.xlog1py(b - 1.0, -x) + sp.xlogy(a - 1.0, x) - sp.betaln(a, b)
     cdf = lambda x, a, b: sp.betainc(a, b, x)
@@ -396,7 +385,6 @@ class beta(Rule):
 
 @distribution
 class powerlaw(Rule):
-    shapes = ("a",)
     support = unit
     logpdf = lambda x, a: np.log(a) + sp.xlogy(a - 1, x)
     cdf = lambda x, a: x ** (a * 1.0)
@@ -408,7 +396,6 @@ class powerlaw(Rule):
 
 @distribution
 class triang(Rule):
-    shapes = ("c",)
     support = unit
     valid = lambda c: (c >= 0) & (c <= 1)
 
@@ -427,7 +414,6 @@ class triang(Rule):
 
 @distribution
 class loguniform(Rule):
-    shapes = ("a", "b")
     support = lambda a, b: (a, b)
     valid = lambda a, b: (a > 0) & (b > a)
     logpdf = lambda x, a, b: -np.log(x) - np.log(np.log(b) - np.log(a))
@@ -449,7 +435,6 @@ def _log_mass(a, b):
 
 @distribution
 class truncnorm(Rule):
-    shapes = ("a", "b")
     support = lambda a, b: (a, b)
     valid = lambda a, b: a < b
     logpdf = lambda x, a, b: norm.logpdf(x) - _log_mass(a, b)
@@ -478,7 +463,6 @@ def counts(*shapes):
 
 @distribution
 class poisson(Counts):
-    shapes = ("mu",)
     support = counts
     valid = lambda mu: mu >= 0
     logpmf = lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1) - mu
@@ -489,7 +473,6 @@ class poisson(Counts):
 
 @distribution
 class binom(Counts):
-    shapes = ("n", "p")
     support = lambda n, p: (0, n)
     valid = lambda n, p: (n >= 0) & (n == np.floor(n)) & (p >= 0) & (p <= 1)
     logpmf = lambda k, n, p: (
@@ -502,7 +485,6 @@ class binom(Counts):
 
 @distribution
 class bernoulli(Counts):
-    shapes = ("p",)
     support = lambda p: (0, 1)
     valid = lambda p: (p >= 0) & (p <= 1)
     logpmf = lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p)
@@ -514,7 +496,6 @@ class bernoulli(Counts):
 
 @distribution
 class geom(Counts):
-    shapes = ("p",)
     support = lambda p: (1, INF)
     valid = lambda p: (p <= 1) & (p > 0)
     logpmf = lambda k, p: sp.xlog1py(k - 1, -p) + np.log(p)
@@ -526,7 +507,6 @@ class geom(Counts):
 
 @distribution
 class nbinom(Counts):
-    shapes = ("n", "p")
     support = counts
     valid = lambda n, p: (n > 0) & (p > 0) & (p <= 1)
     logpmf = lambda k, n, p: sp.gammaln(n + k) - sp.gammaln(k + 1) - sp.gammaln(n) + n * np.log(p) + sp.xlog1py(k, -p)
@@ -537,7 +517,6 @@ class nbinom(Counts):
 
 @distribution
 class randint(Counts):
-    shapes = ("low", "high")
     support = lambda low, high: (low, high - 1)
     valid = lambda low, high: high > low
     logpmf = lambda k, low, high: -np.log(high - low) + 0.0 * k

@@ -66,7 +66,6 @@ def rvs_of_frozen(self, size=None, random_state=None):
 
 @written("scipy.stats.multivariate_normal.__class__.rvs", always=True)
 def normal_rvs(self, mean=None, cov=1, size=1, random_state=None):
-    """multivariate_normal.rvs."""
     cov = np.asarray(cov) + 0.0
     d = cov.shape[0] if mean is None and cov.ndim else 1 if mean is None else np.size(mean)
     mean = np.zeros(d) if mean is None else np.atleast_1d(np.asarray(mean) + 0.0)
@@ -79,7 +78,6 @@ def normal_rvs(self, mean=None, cov=1, size=1, random_state=None):
 
 @written("scipy.stats.dirichlet.__class__.rvs", always=True)
 def dirichlet_rvs(self, alpha, size=1, random_state=None):
-    """dirichlet.rvs."""
     rng = np.random if random_state is None else random_state
     if isinstance(random_state, int):
         rng = np.random.RandomState(random_state)
@@ -88,7 +86,6 @@ def dirichlet_rvs(self, alpha, size=1, random_state=None):
 
 @written("scipy.stats.multinomial.__class__.rvs", always=True)
 def multinomial_rvs(self, n, p, size=None, random_state=None):
-    """multinomial.rvs."""
     rng = np.random if random_state is None else random_state
     if isinstance(random_state, int):
         rng = np.random.RandomState(random_state)

@@ -65,7 +65,6 @@ def _unit(x):
 
 @written("scipy.stats.pearsonr")
 def pearsonr(x, y, *, alternative="two-sided", method=None, axis=0):
-    """scipy.stats.pearsonr."""
     if method is not None:
         raise UnsupportedError("scipy.stats.pearsonr with method=: leave it out")
     x, y = np.asarray(x) + 0.0, np.asarray(y) + 0.0
@@ -246,7 +245,6 @@ def _t_test(estimate, against, error, df, alternative):
 
 @written("scipy.stats.ttest_1samp")
 def ttest_1samp(a, popmean, axis=0, nan_policy="propagate", alternative="two-sided", *, keepdims=False):
-    """scipy.stats.ttest_1samp."""
     refuse_policy(nan_policy)
     a = np.asarray(a) + 0.0
     n = count(a, axis)
@@ -256,7 +254,6 @@ def ttest_1samp(a, popmean, axis=0, nan_policy="propagate", alternative="two-sid
 
 @written("scipy.stats.ttest_rel")
 def ttest_rel(a, b, axis=0, nan_policy="propagate", alternative="two-sided", *, keepdims=False):
-    """scipy.stats.ttest_rel."""
     a, b = np.asarray(a) + 0.0, np.asarray(b) + 0.0
     if a.shape != b.shape:
         raise ValueError("unequal length arrays")
@@ -319,7 +316,6 @@ Power = namedtuple("Power_divergenceResult", ["statistic", "pvalue"])
 
 @written("scipy.stats.jarque_bera")
 def jarque_bera(x, *, axis=None, nan_policy="propagate", keepdims=False):
-    """scipy.stats.jarque_bera."""
     refuse_policy(nan_policy)
     x = np.asarray(x) + 0.0
     n = count(x, axis)
@@ -330,7 +326,6 @@ def jarque_bera(x, *, axis=None, nan_policy="propagate", keepdims=False):
 
 @written("scipy.stats.chisquare")
 def chisquare(f_obs, f_exp=None, ddof=0, axis=0, *, sum_check=True, nan_policy="propagate", keepdims=False):
-    """scipy.stats.chisquare."""
     refuse_policy(nan_policy)
     seen = np.asarray(f_obs) + 0.0
     if f_exp is None:

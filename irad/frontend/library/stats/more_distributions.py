@@ -24,7 +24,6 @@ def _expm1_over(c, y):
 
 @distribution
 class genpareto(Rule):
-    shapes = ("c",)
     support = lambda c: (0.0 * c, np.where(c < 0, -1.0 / np.where(c < 0, c, -1.0), INF))
     valid = lambda c: np.isfinite(c)
     logpdf = lambda x, c: -(c + 1) * _log1p_over(c, x)
@@ -40,7 +39,6 @@ class genpareto(Rule):
 
 @distribution
 class genextreme(Rule):
-    shapes = ("c",)
     support = lambda c: (
         np.where(c < 0, 1.0 / np.where(c < 0, c, -1.0), -INF), np.where(c > 0, 1.0 / np.where(c > 0, c, 1.0), INF),
     )  # fmt: skip
@@ -61,7 +59,6 @@ def _extreme(x, c):
 
 @distribution
 class weibull_max(Rule):
-    shapes = ("c",)
     support = lambda c: (-INF, 0.0)
     logpdf = lambda x, c: np.log(c) + sp.xlogy(c - 1, -x) - (-x) ** c
     cdf = lambda x, c: np.exp(-((-x) ** c))
@@ -76,7 +73,6 @@ class weibull_max(Rule):
 
 @distribution
 class gompertz(Rule):
-    shapes = ("c",)
     support = positive
     logpdf = lambda x, c: np.log(c) + x - c * np.expm1(x)
     cdf = lambda x, c: -np.expm1(-c * np.expm1(x))
@@ -91,7 +87,6 @@ class gompertz(Rule):
 
 @distribution
 class lomax(Rule):
-    shapes = ("c",)
     support = positive
     logpdf = lambda x, c: np.log(c) - (c + 1) * np.log1p(x)
     cdf = lambda x, c: -np.expm1(-c * np.log1p(x))
@@ -106,7 +101,6 @@ class lomax(Rule):
 
 @distribution
 class fisk(Rule):
-    shapes = ("c",)
     support = positive
     logpdf = lambda x, c: np.log(c) + sp.xlogy(c - 1, x) - 2 * np.log1p(x**c)
     cdf = lambda x, c: 1.0 / (1 + x ** (-c))
@@ -131,8 +125,6 @@ class levy(Rule):
 
 @distribution
 class johnsonsu(Rule):
-    shapes = ("a", "b")
-    support = lambda a, b: (-INF, INF)
     valid = lambda a, b: (b > 0) & np.isfinite(a)
     logpdf = lambda x, a, b: np.log(b) - 0.5 * np.log1p(x * x) - (a + b * np.arcsinh(x)) ** 2 / 2.0 - LOG_2PI / 2
     cdf = lambda x, a, b: sp.ndtr(a + b * np.arcsinh(x))
@@ -143,8 +135,6 @@ class johnsonsu(Rule):
 
 @distribution
 class exponnorm(Rule):
-    shapes = ("K",)
-    support = lambda K: (-INF, INF)
     logpdf = lambda x, K: 0.5 / (K * K) - x / K - np.log(K) + sp.log_ndtr(x - 1.0 / K)
     cdf = lambda x, K: sp.ndtr(x) - np.exp(0.5 / (K * K) - x / K + sp.log_ndtr(x - 1.0 / K))
     sf = lambda x, K: sp.ndtr(-x) + np.exp(0.5 / (K * K) - x / K + sp.log_ndtr(x - 1.0 / K))
@@ -153,8 +143,6 @@ class exponnorm(Rule):
 
 @distribution
 class gennorm(Rule):
-    shapes = ("beta",)
-    support = lambda beta: (-INF, INF)
     logpdf = lambda x, beta: np.log(0.5 * beta) - sp.gammaln(1.0 / beta) - np.abs(x) ** beta
 
     def sf(x, beta):
@@ -184,7 +172,6 @@ class halflogistic(Rule):
 
 @distribution
 class betaprime(Rule):
-    shapes = ("a", "b")
     support = positive
     logpdf = lambda x, a, b: sp.xlogy(a - 1.0, x) - sp.xlog1py(a + b, x) - sp.betaln(a, b)
     cdf = lambda x, a, b: np.where(x > 1, sp.betaincc(b, a, 1.0 / (1.0 + x)), sp.betainc(a, b, x / (1.0 + x)))
@@ -200,8 +187,6 @@ class betaprime(Rule):
 class vonmises(Rule):
     """The density only: its distribution function has no closed form."""
 
-    shapes = ("kappa",)
-    support = lambda kappa: (-INF, INF)
     valid = lambda kappa: kappa >= 0
     logpdf = lambda x, kappa: kappa * sp.cosm1(x) - np.log(2 * np.pi * sp.i0e(kappa))
     entropy = lambda kappa: -kappa * sp.i1e(kappa) / sp.i0e(kappa) + np.log(2 * np.pi * sp.i0e(kappa)) + kappa
@@ -219,7 +204,6 @@ class arcsine(Rule):
 
 @distribution
 class truncexpon(Rule):
-    shapes = ("b",)
     support = lambda b: (0.0, b)
     logpdf = lambda x, b: -x - np.log(-np.expm1(-b))
     cdf = lambda x, b: np.expm1(-x) / np.expm1(-b)
@@ -234,7 +218,6 @@ class truncexpon(Rule):
 @distribution
 class hypergeom(Rule):
     discrete = True
-    shapes = ("M", "n", "N")
     support = lambda M, n, N: (np.maximum(N - (M - n), 0.0), np.minimum(n, N))
     valid = lambda M, n, N: (M > 0) & (n >= 0) & (N >= 0) & (n <= M) & (N <= M)
     logpmf = lambda k, M, n, N: (
@@ -248,7 +231,6 @@ class hypergeom(Rule):
 @distribution
 class betabinom(Rule):
     discrete = True
-    shapes = ("n", "a", "b")
     support = lambda n, a, b: (0.0, n)
     valid = lambda n, a, b: (n >= 0) & (a > 0) & (b > 0)
     logpmf = lambda k, n, a, b: -np.log(n + 1) - sp.betaln(n - k + 1, k + 1) + sp.betaln(k + a, n - k + b) - sp.betaln(a, b)

@@ -34,14 +34,12 @@ def _lines(a, axis):
 
 @written("scipy.stats.zscore")
 def zscore(a, axis=0, ddof=0, nan_policy="propagate"):
-    """scipy.stats.zscore."""
     refuse_policy(nan_policy)
     return (a - np.mean(a, axis, keepdims=True)) / np.std(a, axis, ddof=ddof, keepdims=True)
 
 
 @written("scipy.stats.zmap")
 def zmap(scores, compare, axis=0, ddof=0, nan_policy="propagate"):
-    """scipy.stats.zmap."""
     refuse_policy(nan_policy)
     return (scores - np.mean(compare, axis, keepdims=True)) / np.std(compare, axis, ddof=ddof, keepdims=True)
 
@@ -56,14 +54,12 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
 
 @written("scipy.stats.gmean")
 def gmean(a, axis=0, dtype=None, weights=None, *, nan_policy="propagate", keepdims=False):
-    """scipy.stats.gmean."""
     refuse_policy(nan_policy)
     return np.exp(np.average(np.log(np.asarray(a, dtype)), axis, weights, keepdims=keepdims))
 
 
 @written("scipy.stats.hmean")
 def hmean(a, axis=0, dtype=None, *, weights=None, nan_policy="propagate", keepdims=False):
-    """scipy.stats.hmean."""
     refuse_policy(nan_policy)
     return 1.0 / np.average(1.0 / np.asarray(a, dtype), axis, weights, keepdims=keepdims)
 
@@ -79,7 +75,6 @@ def pmean(a, p, *, axis=0, dtype=None, weights=None, nan_policy="propagate", kee
 
 @written("scipy.stats.variation")
 def variation(a, axis=0, nan_policy="propagate", ddof=0, *, keepdims=False):
-    """scipy.stats.variation."""
     refuse_policy(nan_policy)
     a = np.asarray(a) + 0.0
     mean, n = np.mean(a, axis, keepdims=keepdims), count(a, axis)
@@ -114,7 +109,6 @@ def _moments_along(a, k, axis, keepdims=False):
 
 @written("scipy.stats.skew")
 def skew(a, axis=0, bias=True, nan_policy="propagate", *, keepdims=False):
-    """scipy.stats.skew."""
     refuse_policy(nan_policy)
     n, second, third = _moments_along(a, 3, axis, keepdims)
     return third / second**1.5 * (1.0 if bias or n <= 2 else np.sqrt((n - 1.0) * n) / (n - 2.0))
@@ -122,7 +116,6 @@ def skew(a, axis=0, bias=True, nan_policy="propagate", *, keepdims=False):
 
 @written("scipy.stats.kurtosis")
 def kurtosis(a, axis=0, fisher=True, bias=True, nan_policy="propagate", *, keepdims=False):
-    """scipy.stats.kurtosis."""
     refuse_policy(nan_policy)
     n, second, fourth = _moments_along(a, 4, axis, keepdims)
     v = fourth / second**2
@@ -136,7 +129,6 @@ Description = namedtuple("DescribeResult", ["nobs", "minmax", "mean", "variance"
 
 @written("scipy.stats.describe")
 def describe(a, axis=0, ddof=1, bias=True, nan_policy="propagate"):
-    """scipy.stats.describe."""
     refuse_policy(nan_policy)
     a = np.asarray(a)
     if a.size == 0:
@@ -197,7 +189,6 @@ def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
 
 @written("scipy.stats.iqr")
 def iqr(x, axis=None, rng=(25, 75), scale=1.0, nan_policy="propagate", interpolation="linear", keepdims=False):
-    """scipy.stats.iqr."""
     refuse_policy(nan_policy)
     if len(rng) != 2:
         raise TypeError("quantile range must be two element sequence")
@@ -211,7 +202,6 @@ def iqr(x, axis=None, rng=(25, 75), scale=1.0, nan_policy="propagate", interpola
 
 @written("scipy.stats.median_abs_deviation", always=True)
 def median_abs_deviation(x, axis=0, center=None, scale=1.0, nan_policy="propagate", *, keepdims=False):
-    """scipy.stats.median_abs_deviation."""
     refuse_policy(nan_policy)
     if isinstance(scale, str):
         if scale.lower() != "normal":
@@ -234,7 +224,6 @@ def _trimmed(a, share, axis, left, right):
 
 @written("scipy.stats.trim_mean")
 def trim_mean(a, proportiontocut, axis=0, *, nan_policy="propagate", keepdims=False):
-    """scipy.stats.trim_mean."""
     refuse_policy(nan_policy)
     a = np.asarray(a)
     flat, axis = (a.reshape(-1), 0) if axis is None else (a, axis)
@@ -266,7 +255,6 @@ def mode(a, axis=0, nan_policy="propagate", keepdims=False):
 
 @written("scipy.stats.percentileofscore")
 def percentileofscore(a, score, kind="rank", nan_policy="propagate"):
-    """scipy.stats.percentileofscore."""
     refuse_policy(nan_policy)
     a, score = np.asarray(a), np.asarray(score)
     if a.ndim != 1:
@@ -304,14 +292,12 @@ def _between(u, v, u_weights, v_weights):
 
 @written("scipy.stats.wasserstein_distance")
 def wasserstein_distance(u_values, v_values, u_weights=None, v_weights=None):
-    """scipy.stats.wasserstein_distance."""
     apart, gaps = _between(u_values, v_values, u_weights, v_weights)
     return np.sum(np.abs(apart) * gaps)
 
 
 @written("scipy.stats.energy_distance")
 def energy_distance(u_values, v_values, u_weights=None, v_weights=None):
-    """scipy.stats.energy_distance."""
     apart, gaps = _between(u_values, v_values, u_weights, v_weights)
     return np.sqrt(2) * np.sqrt(np.sum(np.square(apart) * gaps))
 
@@ -321,7 +307,6 @@ def energy_distance(u_values, v_values, u_weights=None, v_weights=None):
 
 @written("scipy.stats.boxcox_llf")
 def boxcox_llf(lmb, data, *, axis=0, keepdims=False, nan_policy="propagate"):
-    """scipy.stats.boxcox_llf."""
     refuse_policy(nan_policy)
     logs = np.log(data)
     spread = np.var(sp.boxcox(np.asarray(data) + 0.0, lmb), axis, keepdims=keepdims)

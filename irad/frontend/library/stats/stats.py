@@ -84,130 +84,88 @@ def pmf(self, k, *args, **kwds):
 # ---- the normal distribution without its checks, as programs call it to save time ------------------------------------------------------
 
 
-@written("scipy.stats._continuous_distns.norm_gen._pdf", always=True)
-def _norm_pdf(self, x):
-    """norm._pdf."""
-    return np.exp(-(x**2) / 2.0 - LOG_2PI / 2)
+def _unchecked(name, f):
+    written(f"scipy.stats._continuous_distns.norm_gen._{name}", always=True)(lambda self, x: f(x))
 
 
-@written("scipy.stats._continuous_distns.norm_gen._logpdf", always=True)
-def _norm_logpdf(self, x):
-    """norm._logpdf."""
-    return -(x**2) / 2.0 - LOG_2PI / 2
-
-
-@written("scipy.stats._continuous_distns.norm_gen._cdf", always=True)
-def _norm_cdf(self, x):
-    """norm._cdf."""
-    return sp.ndtr(x)
-
-
-@written("scipy.stats._continuous_distns.norm_gen._logcdf", always=True)
-def _norm_logcdf(self, x):
-    """norm._logcdf."""
-    return sp.log_ndtr(x)
-
-
-@written("scipy.stats._continuous_distns.norm_gen._sf", always=True)
-def _norm_sf(self, x):
-    """norm._sf."""
-    return sp.ndtr(-x)
-
-
-@written("scipy.stats._continuous_distns.norm_gen._ppf", always=True)
-def _norm_ppf(self, q):
-    """norm._ppf."""
-    return sp.ndtri(q)
+_STANDARD = rule_of("norm")
+_unchecked("pdf", lambda x: np.exp(_STANDARD.logpdf(x)))
+for _name in ("logpdf", "cdf", "logcdf", "sf", "ppf"):
+    _unchecked(_name, getattr(_STANDARD, _name))
 
 
 # ---- distribution functions --------------------------------------------------------------------------------------------------------
 
 
-def _cumulative(kind, below, above, self, x, args, kwds):
+def _cumulative(kind, below, above):
     """A function that is `below` the support and `above` it."""
-    rule, y, shapes, _, ok = _place(self, x, args, kwds)
-    low, high = rule.support(*shapes)
-    if rule.discrete:
-        y = np.floor(y)
-        under = y < low
-    else:
-        under = y <= low
-    v = np.where(y >= high, above, np.where(under, below, _need(rule, kind)(y, *shapes)))
-    return np.where(ok, v, np.nan)[()]
+
+    @written(f"scipy.stats.rv_continuous.{kind}", f"scipy.stats.rv_discrete.{kind}", always=True)
+    def call(self, x, *args, **kwds):
+        rule, y, shapes, _, ok = _place(self, x, args, kwds)
+        low, high = rule.support(*shapes)
+        if rule.discrete:
+            y = np.floor(y)
+            under = y < low
+        else:
+            under = y <= low
+        v = np.where(y >= high, above, np.where(under, below, _need(rule, kind)(y, *shapes)))
+        return np.where(ok, v, np.nan)[()]
+
+    return call
 
 
-@written("scipy.stats.rv_continuous.cdf", "scipy.stats.rv_discrete.cdf", always=True)
-def cdf(self, x, *args, **kwds):
-    """The probability of no more than x."""
-    return _cumulative("cdf", 0.0, 1.0, self, x, args, kwds)
+cdf = _cumulative("cdf", 0.0, 1.0)
+sf = _cumulative("sf", 1.0, 0.0)
+logcdf = _cumulative("logcdf", -np.inf, 0.0)
+logsf = _cumulative("logsf", 0.0, -np.inf)
 
 
-@written("scipy.stats.rv_continuous.sf", "scipy.stats.rv_discrete.sf", always=True)
-def sf(self, x, *args, **kwds):
-    """The probability of more than x."""
-    return _cumulative("sf", 1.0, 0.0, self, x, args, kwds)
-
-
-@written("scipy.stats.rv_continuous.logcdf", "scipy.stats.rv_discrete.logcdf", always=True)
-def logcdf(self, x, *args, **kwds):
-    """The logarithm of `cdf`."""
-    return _cumulative("logcdf", -np.inf, 0.0, self, x, args, kwds)
-
-
-@written("scipy.stats.rv_continuous.logsf", "scipy.stats.rv_discrete.logsf", always=True)
-def logsf(self, x, *args, **kwds):
-    """The logarithm of `sf`."""
-    return _cumulative("logsf", 0.0, -np.inf, self, x, args, kwds)
-
-
-def _quantile(kind, first, last, self, q, args, kwds):
+def _quantile(kind, first, last):
     """The inverse of a distribution function; `first` and `last`: which end of the support is at 0 and at 1."""
-    rule, shapes, loc, scale = _parameters(self, args, kwds)
-    q = np.asarray(q, np.float64)
-    ends = rule.support(*shapes)
-    v = np.where(q == 0, ends[first], np.where(q == 1, ends[last], _need(rule, kind)(q, *shapes)))
-    ok = rule.valid(*shapes) & (scale > 0) & (q >= 0) & (q <= 1)
-    return np.where(ok, v * scale + loc, np.nan)[()]
+
+    @written(f"scipy.stats.rv_continuous.{kind}", always=True)
+    def call(self, q, *args, **kwds):
+        rule, shapes, loc, scale = _parameters(self, args, kwds)
+        q = np.asarray(q, np.float64)
+        ends = rule.support(*shapes)
+        v = np.where(q == 0, ends[first], np.where(q == 1, ends[last], _need(rule, kind)(q, *shapes)))
+        ok = rule.valid(*shapes) & (scale > 0) & (q >= 0) & (q <= 1)
+        return np.where(ok, v * scale + loc, np.nan)[()]
+
+    return call
 
 
-@written("scipy.stats.rv_continuous.ppf", always=True)
-def ppf(self, q, *args, **kwds):
-    """Where `cdf` is q."""
-    return _quantile("ppf", 0, 1, self, q, args, kwds)
-
-
-@written("scipy.stats.rv_continuous.isf", always=True)
-def isf(self, q, *args, **kwds):
-    """Where `sf` is q."""
-    return _quantile("isf", 1, 0, self, q, args, kwds)
+ppf = _quantile("ppf", 0, 1)
+isf = _quantile("isf", 1, 0)
 
 
 # ---- moments -----------------------------------------------------------------------------------------------------------------------
 
 
-def _moment(kind, self, args, kwds):
-    rule, shapes, loc, scale = _parameters(self, args, kwds)
-    v = _need(rule, kind)(*shapes)
-    v = {"mean": v * scale + loc, "var": v * scale * scale}[kind] if kind != "entropy" else v + np.log(scale)
-    return np.where(rule.valid(*shapes) & (scale > 0), v, np.nan)[()]
+def _moment(kind, at, *names):
+    """A number of a distribution; `at`: it, from that in standard form, the loc and the scale."""
+
+    @written(*names, always=True)
+    def call(self, *args, **kwds):
+        rule, shapes, loc, scale = _parameters(self, args, kwds)
+        v = at(_need(rule, kind)(*shapes), loc, scale)
+        return np.where(rule.valid(*shapes) & (scale > 0), v, np.nan)[()]
+
+    return call
 
 
-@written("scipy.stats.rv_continuous.mean", always=True)
-def mean(self, *args, **kwds):
-    """The mean."""
-    return _moment("mean", self, args, kwds)
-
-
-@written("scipy.stats.rv_continuous.var", always=True)
-def var(self, *args, **kwds):
-    """The variance."""
-    return _moment("var", self, args, kwds)
+mean = _moment("mean", lambda v, loc, scale: v * scale + loc, "scipy.stats.rv_continuous.mean")
+var = _moment("var", lambda v, loc, scale: v * scale * scale, "scipy.stats.rv_continuous.var")
+entropy = _moment(
+    "entropy", lambda v, loc, scale: v + np.log(scale), "scipy.stats.rv_continuous.entropy", "scipy.stats.rv_discrete.entropy"
+)
 
 
 @written("scipy.stats.rv_continuous.std", always=True)
 def std(self, *args, **kwds):
     """The standard deviation."""
-    return np.sqrt(_moment("var", self, args, kwds))
+    return np.sqrt(var(self, *args, **kwds))
 
 
 @written("scipy.stats.rv_continuous.median", always=True)
@@ -216,27 +174,23 @@ def median(self, *args, **kwds):
     return ppf(self, 0.5, *args, **kwds)
 
 
-@written("scipy.stats.rv_continuous.entropy", "scipy.stats.rv_discrete.entropy", always=True)
-def entropy(self, *args, **kwds):
-    """The differential entropy."""
-    return _moment("entropy", self, args, kwds)
-
-
 # ---- frozen ------------------------------------------------------------------------------------------------------------------------
+
+
+_METHODS = {
+    "logcdf": logcdf, "cdf": cdf, "sf": sf, "logsf": logsf, "ppf": ppf, "isf": isf, "mean": mean, "var": var, "std": std,
+    "median": median, "entropy": entropy,
+}  # fmt: skip
+_CONTINUOUS, _DISCRETE = {"pdf": pdf, "logpdf": logpdf}, {"pmf": pmf, "logpmf": logpmf}
 
 
 @written("scipy.stats.rv_continuous.__call__", "scipy.stats.rv_continuous.freeze", always=True)
 def freeze(self, *args, **kwds):
     """A distribution with its parameters, as `norm(loc, scale)`."""
     at = lambda f: lambda *x: f(self, *x, *args, **kwds)
-    return SimpleNamespace(
-        dist=self, args=args, kwds=kwds, pdf=at(pdf), logpdf=at(logpdf), pmf=at(pmf), logpmf=at(logpmf), cdf=at(cdf), sf=at(sf),
-        logcdf=at(logcdf), logsf=at(logsf), ppf=at(ppf), isf=at(isf), mean=at(mean), var=at(var), std=at(std), median=at(median),
-        entropy=at(entropy), rvs=lambda size=None, random_state=None: self.rvs(*args, size=size, random_state=random_state, **kwds),
-    )  # fmt: skip
-
-
-_FROZEN = "scipy.stats._distn_infrastructure.rv_"
+    draw = lambda size=None, random_state=None: self.rvs(*args, size=size, random_state=random_state, **kwds)
+    methods = {name: at(f) for name, f in {**_METHODS, **_CONTINUOUS, **_DISCRETE}.items()}
+    return SimpleNamespace(dist=self, args=args, kwds=kwds, rvs=draw, **methods)
 
 
 def _of_frozen(f):
@@ -244,12 +198,9 @@ def _of_frozen(f):
     return lambda self, *x: f(self.dist, *x, *self.args, **self.kwds)
 
 
-for _f in (logcdf, cdf, sf, logsf, ppf, isf, mean, var, std, median, entropy):
-    written(f"{_FROZEN}frozen.{_f.__name__}", always=True)(_of_frozen(_f))
-for _f in (pdf, logpdf):
-    written(f"{_FROZEN}continuous_frozen.{_f.__name__}", always=True)(_of_frozen(_f))
-for _f in (pmf, logpmf):
-    written(f"{_FROZEN}discrete_frozen.{_f.__name__}", always=True)(_of_frozen(_f))
+for _kind, _methods in {"": _METHODS, "continuous_": _CONTINUOUS, "discrete_": _DISCRETE}.items():
+    for _name, _f in _methods.items():
+        written(f"scipy.stats._distn_infrastructure.rv_{_kind}frozen.{_name}", always=True)(_of_frozen(_f))
 
 # ---- multivariate_normal -----------------------------------------------------------------------------------------------------------
 
@@ -319,13 +270,11 @@ def normal_logpdf(self, x, mean=None, cov=1, allow_singular=False):
 
 @written("scipy.stats.multivariate_normal.__class__.pdf", always=True)
 def normal_pdf(self, x, mean=None, cov=1, allow_singular=False):
-    """multivariate_normal.pdf."""
     return np.exp(normal_logpdf(self, x, mean, cov, allow_singular))
 
 
 @written("scipy.stats.multivariate_normal.__class__.entropy", always=True)
 def normal_entropy(self, mean=None, cov=1):
-    """multivariate_normal.entropy."""
     mean, factor = _normal(mean, cov)
     return 0.5 * len(mean) * (LOG_2PI + 1) + np.sum(np.log(np.diagonal(factor)))
 
@@ -363,7 +312,6 @@ def dirichlet_logpdf(self, x, alpha):
 
 @written("scipy.stats.dirichlet.__class__.pdf", always=True)
 def dirichlet_pdf(self, x, alpha):
-    """dirichlet.pdf."""
     return np.exp(dirichlet_logpdf(self, x, alpha))
 
 
@@ -377,5 +325,4 @@ def multinomial_logpmf(self, x, n, p):
 
 @written("scipy.stats.multinomial.__class__.pmf", always=True)
 def multinomial_pmf(self, x, n, p):
-    """multinomial.pmf."""
     return np.exp(multinomial_logpmf(self, x, n, p))
