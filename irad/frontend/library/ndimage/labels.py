@@ -85,13 +85,13 @@ def _centre(x, there):
     return tuple([_sum(x * grids[d], there) / whole for d in range(x.ndim)])
 
 
-_written(_sum, "sum_labels", "sum")
-_written(_mean, "mean")
+sum_labels = _written(_sum, "sum_labels", "sum")
+mean = _written(_mean, "mean")
 variance = _written(lambda x, there: _mean((x - _mean(x, there)) ** 2, there), "variance")
-_written(_largest, "maximum")
-_written(_smallest, "minimum")
-_written(_middle, "median")
-_written(_centre, "center_of_mass")
+maximum = _written(_largest, "maximum")
+minimum = _written(_smallest, "minimum")
+median = _written(_middle, "median")
+center_of_mass = _written(_centre, "center_of_mass")
 
 
 @written("scipy.ndimage.standard_deviation")

@@ -243,9 +243,11 @@ def _twice(name, first, second):
         given = (structure, iterations, mask, None, border_value, origin)
         return second(first(input, *given), *given)
 
+    return call
 
-_twice("binary_opening", binary_erosion, binary_dilation)
-_twice("binary_closing", binary_dilation, binary_erosion)
+
+binary_opening = _twice("binary_opening", binary_erosion, binary_dilation)
+binary_closing = _twice("binary_closing", binary_dilation, binary_erosion)
 
 
 @written("scipy.ndimage.binary_propagation")

@@ -103,25 +103,17 @@ def _cosine(x, type, n, axis, norm, overall):
     return np.moveaxis(y, -1, axis)
 
 
-@written("scipy.fft.dct")
-def dct(x, type=2, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, orthogonalize=None):
-    """scipy.fft.dct of types 2 and 3."""
-    return _cosine(x, type, n, axis, norm, lambda n: 1.0)
+def _cosines(name, kind, overall):
+    """Cosine transforms; `kind`: the type of the one that is computed. scipy.fftpack does not divide by 2n, and knows less."""
+
+    @written(f"scipy.fft.{name}")
+    def call(x, type=2, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, orthogonalize=None):
+        return _cosine(x, kind(type), n, axis, norm, overall)
+
+    @written(f"scipy.fftpack.{name}")
+    def old(x, type=2, n=None, axis=-1, norm=None, overwrite_x=False):
+        return _cosine(x, kind(type), n, axis, norm, lambda n: 1.0)
 
 
-@written("scipy.fft.idct")
-def idct(x, type=2, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, orthogonalize=None):
-    """scipy.fft.idct of types 2 and 3."""
-    return _cosine(x, 5 - type, n, axis, norm, lambda n: 1 / (2 * n))
-
-
-@written("scipy.fftpack.dct")
-def old_dct(x, type=2, n=None, axis=-1, norm=None, overwrite_x=False):
-    """scipy.fftpack.dct of types 2 and 3."""
-    return _cosine(x, type, n, axis, norm, lambda n: 1.0)
-
-
-@written("scipy.fftpack.idct")
-def old_idct(x, type=2, n=None, axis=-1, norm=None, overwrite_x=False):
-    """scipy.fftpack.idct of types 2 and 3: without a norm it is not divided by 2n."""
-    return _cosine(x, 5 - type, n, axis, norm, lambda n: 1.0)
+_cosines("dct", lambda type: type, lambda n: 1.0)
+_cosines("idct", lambda type: 5 - type, lambda n: 1 / (2 * n))

@@ -102,7 +102,6 @@ class Turn:
 
 @written(f"{_ROTATION}.from_quat", always=True)
 def from_quat(quat, *, scalar_first=False):
-    """Rotation.from_quat."""
     q = np.asarray(quat) + 0.0
     if q.shape[-1] != 4:
         raise ValueError(f"Expected `quat` to have shape (..., 4), got {q.shape}.")
@@ -167,7 +166,6 @@ def from_rotvec(rotvec, degrees=False):
 
 @written(f"{_ROTATION}.from_euler", always=True)
 def from_euler(seq, angles, degrees=False):
-    """Rotation.from_euler."""
     inside = seq.isupper()
     if not 0 < len(seq) < 4 or not (inside or seq.islower()) or any([c not in "xyz" for c in seq.lower()]):
         raise ValueError(f"Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'], got {seq}")
@@ -190,7 +188,6 @@ def from_euler(seq, angles, degrees=False):
 
 @written(f"{_ROTATION}.from_mrp", always=True)
 def from_mrp(mrp):
-    """Rotation.from_mrp."""
     v = np.asarray(mrp) + 0.0
     square = np.sum(v * v, -1, keepdims=True)
     return Turn(np.concatenate((2 * v / (1 + square), (1 - square) / (1 + square)), axis=-1))
@@ -198,14 +195,12 @@ def from_mrp(mrp):
 
 @written(f"{_ROTATION}.identity", always=True)
 def identity(num=None, *, shape=None):
-    """Rotation.identity."""
     lead = (() if num is None else (num,)) if shape is None else ((shape,) if np.ndim(shape) == 0 else tuple(shape))
     return Turn(np.zeros(lead + (4,)) + np.array([0.0, 0.0, 0.0, 1.0]))
 
 
 @written(f"{_ROTATION}.concatenate", always=True)
 def concatenate(rotations):
-    """Rotation.concatenate."""
     if isinstance(rotations, Turn):
         return rotations
     return Turn(np.concatenate([np.atleast_2d(quaternion_of(r)) for r in rotations]))
@@ -216,7 +211,6 @@ def concatenate(rotations):
 
 @written(f"{_ROTATION}.as_quat", always=True)
 def as_quat(self, canonical=False, *, scalar_first=False):
-    """Rotation.as_quat."""
     q = quaternion_of(self)
     if canonical:
         x, y, z, w = [q[..., k] for k in range(4)]
@@ -227,7 +221,6 @@ def as_quat(self, canonical=False, *, scalar_first=False):
 
 @written(f"{_ROTATION}.as_matrix", always=True)
 def as_matrix(self):
-    """Rotation.as_matrix."""
     return _matrix(quaternion_of(self))
 
 
@@ -255,14 +248,12 @@ def _vector(q):
 
 @written(f"{_ROTATION}.as_rotvec", always=True)
 def as_rotvec(self, degrees=False):
-    """Rotation.as_rotvec."""
     v = _vector(quaternion_of(self))
     return np.rad2deg(v) if degrees else v
 
 
 @written(f"{_ROTATION}.as_mrp", always=True)
 def as_mrp(self):
-    """Rotation.as_mrp."""
     q = quaternion_of(self)
     q = np.where(q[..., 3:] < 0, -q, q)
     return q[..., :3] / (1 + q[..., 3:])
@@ -305,7 +296,6 @@ def as_euler(self, seq, degrees=False, *, suppress_warnings=False):
 
 @written(f"{_ROTATION}.apply", always=True)
 def apply(self, vectors, inverse=False):
-    """Rotation.apply."""
     m, v = _matrix(quaternion_of(self)), np.asarray(vectors) + 0.0
     if v.shape[-1] != 3:
         raise ValueError(f"Expected input of shape (..., 3), got {v.shape}.")
@@ -315,13 +305,11 @@ def apply(self, vectors, inverse=False):
 
 @written(f"{_ROTATION}.inv", always=True)
 def inv(self):
-    """Rotation.inv."""
     return Turn(_conjugate(quaternion_of(self)))
 
 
 @written(f"{_ROTATION}.magnitude", always=True)
 def magnitude(self):
-    """Rotation.magnitude."""
     q = quaternion_of(self)
     return (2 * np.arctan2(np.sqrt(np.sum(q[..., :3] ** 2, -1)), np.abs(q[..., 3])))[()]
 
@@ -340,7 +328,6 @@ def power(self, n, modulus=None):
 
 @written(f"{_ROTATION}.mean", always=True)
 def mean(self, weights=None, axis=None):
-    """Rotation.mean."""
     if axis is not None:
         raise UnsupportedError("Rotation.mean with axis=: leave it out")
     q = quaternion_of(self).reshape((-1, 4))

@@ -35,37 +35,22 @@ def _at_degrees(name, n, x, first, second, step):
     return out
 
 
-@written("scipy.special.eval_legendre")
-def eval_legendre(n, x):
-    """scipy.special.eval_legendre of whole degrees."""
-    (x,) = _floating(x)
-    return _at_degrees("eval_legendre", n, x, np.ones_like(x), x, lambda k, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1))
+def _by_recurrence(name, second, step):
+    """A polynomial of whole degrees without parameters."""
+
+    @written(f"scipy.special.{name}")
+    def call(n, x):
+        (x,) = _floating(x)
+        return _at_degrees(name, n, x, np.ones_like(x), second(x), lambda k, p, q: step(x, k, p, q))
+
+    return call
 
 
-@written("scipy.special.eval_chebyt")
-def eval_chebyt(n, x):
-    """scipy.special.eval_chebyt of whole degrees."""
-    (x,) = _floating(x)
-    return _at_degrees("eval_chebyt", n, x, np.ones_like(x), x, lambda k, p, q: 2 * x * p - q)
-
-
-@written("scipy.special.eval_chebyu")
-def eval_chebyu(n, x):
-    """scipy.special.eval_chebyu of whole degrees."""
-    (x,) = _floating(x)
-    return _at_degrees("eval_chebyu", n, x, np.ones_like(x), 2 * x, lambda k, p, q: 2 * x * p - q)
-
-
-@written("scipy.special.eval_hermite")
-def eval_hermite(n, x):
-    (x,) = _floating(x)
-    return _at_degrees("eval_hermite", n, x, np.ones_like(x), 2 * x, lambda k, p, q: 2 * x * p - 2 * k * q)
-
-
-@written("scipy.special.eval_hermitenorm")
-def eval_hermitenorm(n, x):
-    (x,) = _floating(x)
-    return _at_degrees("eval_hermitenorm", n, x, np.ones_like(x), x, lambda k, p, q: x * p - k * q)
+eval_legendre = _by_recurrence("eval_legendre", lambda x: x, lambda x, k, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1))
+eval_chebyt = _by_recurrence("eval_chebyt", lambda x: x, lambda x, k, p, q: 2 * x * p - q)
+eval_chebyu = _by_recurrence("eval_chebyu", lambda x: 2 * x, lambda x, k, p, q: 2 * x * p - q)
+eval_hermite = _by_recurrence("eval_hermite", lambda x: 2 * x, lambda x, k, p, q: 2 * x * p - 2 * k * q)
+eval_hermitenorm = _by_recurrence("eval_hermitenorm", lambda x: x, lambda x, k, p, q: x * p - k * q)
 
 
 @written("scipy.special.eval_genlaguerre")
@@ -202,18 +187,6 @@ def _regular(name, bessel, sign, n, z, derivative):
     return np.where(small, _series(n, np.where(small, z, 0.0), sign), large)[()]
 
 
-@written("scipy.special.spherical_jn")
-def spherical_jn(n, z, derivative=False):
-    """scipy.special.spherical_jn of a known order and real z."""
-    return _regular("spherical_jn", sp.jv, -1.0, n, z, derivative)
-
-
-@written("scipy.special.spherical_in")
-def spherical_in(n, z, derivative=False):
-    """scipy.special.spherical_in of a known order and real z."""
-    return _regular("spherical_in", sp.iv, 1.0, n, z, derivative)
-
-
 def _singular(name, bessel, n, z, derivative):
     (n,), (z,) = _whole(name, n), _floating(z)
     if n < 0:
@@ -225,13 +198,17 @@ def _singular(name, bessel, n, z, derivative):
     return np.sqrt(np.pi / 2) * np.sqrt(1 / z) * bessel(n + 0.5, z)
 
 
-@written("scipy.special.spherical_yn")
-def spherical_yn(n, z, derivative=False):
-    """scipy.special.spherical_yn of a known order and positive z."""
-    return _singular("spherical_yn", sp.yv, n, z, derivative)
+def _spherical(name, f, *which):
+    """A spherical Bessel function of a known order and real z, or positive z."""
+
+    @written(f"scipy.special.{name}")
+    def call(n, z, derivative=False):
+        return f(name, *which, n, z, derivative)
+
+    return call
 
 
-@written("scipy.special.spherical_kn")
-def spherical_kn(n, z, derivative=False):
-    """scipy.special.spherical_kn of a known order and positive z."""
-    return _singular("spherical_kn", sp.kv, n, z, derivative)
+spherical_jn = _spherical("spherical_jn", _regular, sp.jv, -1.0)
+spherical_in = _spherical("spherical_in", _regular, sp.iv, 1.0)
+spherical_yn = _spherical("spherical_yn", _singular, sp.yv)
+spherical_kn = _spherical("spherical_kn", _singular, sp.kv)
