@@ -31,7 +31,7 @@ from irad.core.types import Type, parse_type, type_of
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.frontend.arguments import definition
 from irad.frontend.trace import trace
-from irad.frontend.values.traced import Spec, Traced, with_own
+from irad.frontend.values.traced import Spec, Traced
 from irad.ops.scipy_special import PREFIX
 from irad.options import DEFAULT, Options, parameters
 from irad.passes.analyses.tape_bounds import tape_bounds
@@ -230,7 +230,7 @@ def _function(
     request: Request, name: str, fn: Any, args: Sequence[Any], static: set[int], wrt: Sequence[int], statuses: int
 ) -> tuple[Function, Text]:
     """A C function and the text of its kernels."""
-    traced = with_own(trace(fn, args, {}, static=_static_leaves(args, static)))
+    traced = trace(fn, args, {}, static=_static_leaves(args, static))
     signed = signature(fn, traced, bool(wrt), wrt)
     program = pipeline.optimise(traced.program, None, request.options)
     entry = next(iter(program.values()))

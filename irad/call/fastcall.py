@@ -8,7 +8,7 @@ for which no program fits, take the path in Python, which is exact about everyth
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MappingProxyType
 from typing import Any
 
@@ -71,6 +71,7 @@ class Writer:
         self.places.names = {(0, k): k for k in range(len(args.children))}
         self.places.names |= {(1, name): len(args.children) + k for k, name in enumerate(kwargs.meta or ())}
         self.arrays: dict[int, int] = {}  # number of an output -> register of its array
+        self.made: list[int] = []  # registers of what stands in several places
 
     def given(self, conditions: Conditions) -> None:
         """What the call gives: arguments, the code of the function, captured state. All of it is checked."""
@@ -111,8 +112,7 @@ class Writer:
                 if arg != param:
                     p.apart(param, sizes[param], arg, other)
         p.copies()
-        held = [r for w in self.traced.writes for r in w.results]
-        returned = {r.index for r in (*self.results, *held) if r.kind == "ndarray"}
+        returned = {r.index for r in (*self.results, *self.traced.held) if r.kind == "ndarray"}
         for k, out in enumerate(self.native.outputs):
             if k in self.native.donated:
                 self.arrays[k] = self._donated_array(k, out)
@@ -155,6 +155,9 @@ class Writer:
             p.push("constant", 0, p.object(r.value))
         elif r.same_as is not None:
             kind, k = r.same_as
+            if kind == "made":
+                p.push("again", self.made[k])
+                return
             p.push("again", self.places.at(self.traced.captures[k].path if kind == "capture" else k))  # a leaf, or a path
         elif r.kind == "ndarray":
             assert r.index is not None
@@ -168,14 +171,13 @@ class Writer:
     def assigned(self) -> None:
         """What the call assigns outside: all of it is made before the first is assigned."""
         p, writes = self.program, self.traced.writes
-        for r in (*self.results, *(r for w in writes for r in w.results)):
+        for r in (*self.results, *self.traced.held):
             if r.same_as is not None and r.same_as[0] == "path":
                 self.places.at(r.same_as[1])  # what stands between the parts of a value would be taken for one
-        owners, values = [self.places.at(w.path) for w in writes], list[int]()
-        for w in writes:
-            assert w.tree is not None
-            self.build(w.tree, list(w.results))
-            values.append(p.first + p.depth - 1)
+        owners = [self.places.at(w.path) for w in writes]
+        for tree, inside in self.traced.made:
+            self.made.append(self._built(tree, inside))
+        values = [self._built(w.tree, w.results) for w in writes if w.tree is not None]
         others = []
         for w, owner, value in zip(writes, owners, values):
             if w.kind == "attr" and (w.path.root == GIVEN or not isinstance(self.places.object(w.path), type)):
@@ -187,6 +189,10 @@ class Writer:
         if others:
             p.gather("tuple", 2 * len(others))
             p.push("python", 0, p.object(functools.partial(assign_all, others)), 0, pops=1)
+
+    def _built(self, tree: TreeDef, results: Sequence[Result]) -> int:
+        self.build(tree, list(results))
+        return self.program.first + self.program.depth - 1
 
     def build(self, tree: TreeDef, results: list[Result]) -> None:
         """An object of this structure from the next results, into a register."""

@@ -27,7 +27,7 @@ from irad.frontend.arguments import definition
 from irad.frontend.trace import trace
 from irad.frontend.transforms.transform import is_derivative
 from irad.frontend.values.guards import Path
-from irad.frontend.values.traced import GIVEN, Result, Sizes, Traced, with_own
+from irad.frontend.values.traced import GIVEN, Result, Sizes, Traced
 from irad.ops.control import RaisedInGraph
 from irad.ops.text import PARTS, Slot
 from irad.options import DEFAULT, Options, leaves_of, static_leaves, takes
@@ -37,7 +37,6 @@ class Specialisation:
     """A traced function with its native code. `donate`: argument leaves whose memory may be written."""
 
     def __init__(self, traced: Traced, options: Options = DEFAULT, donate: Sequence[int] = ()):
-        traced = with_own(traced)
         self.traced, self.donated = traced, donated_parameters(traced, donate)
         donated = frozenset(self.donated.values())
         self.native: NativeCode = native_of(Job(traced.program, signature(traced.graph), options, donated))
@@ -96,7 +95,10 @@ class Specialisation:
                     a[...] = kept[m.index]
         for a, m in zip(targets, t.mutated):
             a[...] = out[m.index]
-        found = lambda r: self._result(r, out, fn, leaves, rest, given)
+        made: list[Any] = []
+        found = lambda r: self._result(r, out, fn, leaves, rest, given, made)
+        for tree, inside in t.made:
+            made.append(tree.unflatten([found(r) for r in inside]))
         results = [found(r) for r in t.results]
         if t.writes:
             write_back.write(t.writes, found, fn, rest, given)
@@ -116,11 +118,20 @@ class Specialisation:
         return leaves[k] if kind == "arg" else self.traced.captures[k].get(fn, rest)
 
     def _result(
-        self, r: Result, out: Sequence[np.ndarray], fn: Any, leaves: Leaves, rest: Sequence[Any], given: Any = None
+        self,
+        r: Result,
+        out: Sequence[np.ndarray],
+        fn: Any,
+        leaves: Leaves,
+        rest: Sequence[Any],
+        given: Any = None,
+        made: Sequence[Any] = (),
     ) -> Any:
         if r.kind == "static":
             return r.value
         if r.same_as is not None:
+            if r.same_as[0] == "made":
+                return made[r.same_as[1]]
             if r.same_as[0] == "path" and r.same_as[1].root == GIVEN:
                 return write_back.find(r.same_as[1], fn, rest, given)
             return self._target(r.same_as, fn, leaves, rest)
@@ -142,7 +153,17 @@ def outgrown(native: NativeCode) -> bool:
 def donated_parameters(t: Traced, leaves: Sequence[int]) -> dict[int, int]:
     """Which of the argument leaves may give their memory to results, with their parameters: arrays that are given once, and that the
     function neither changes nor returns."""
-    kept = {m.target for m in t.mutated} | {r.same_as for r in t.results if r.same_as is not None}
+    kept: set[tuple[str, Any]] = {m.target for m in t.mutated} | {
+        r.same_as for r in (*t.results, *t.held) if r.same_as is not None
+    }
+    wholes = {
+        at[1].steps[:2] for at in kept if at[0] == "path" and at[1].root == GIVEN
+    }  # arguments of which containers are returned
+    for (_, pair), (_, key) in wholes:
+        tree = t.in_tree.children[pair]
+        n = key if pair == 0 else tree.meta.index(key)
+        first = sum(c.size for c in (*t.in_tree.children[:pair], *tree.children[:n]))
+        kept |= {("arg", first + k) for k in range(tree.children[n].size)}
     twice = {info.alias for info in t.in_leaves}
     named = leaf_fields(t.in_tree)  # memory of fields lies between that of others
     infos = [(k, t.in_leaves[k]) for k in leaves if ("arg", k) not in kept and k not in twice and named[k] is None]
@@ -202,7 +223,7 @@ def specialise(
     if traced is None and len(live) > 1:
         live = frozenset(path for path in live if trial(frozenset([path])))
         traced = trial(live)
-    traced = traced or trace(fn, args, kwargs, static=static, extents=extents)
+    traced = traced or trace(fn, args, kwargs, static=static, extents=extents, objects=True)
     try:
         return Specialisation(traced, options, leaves_of(fn, options.donate, args, kwargs))
     except UnsupportedError as e:  # found after the passes, which keep no place for every node
@@ -212,7 +233,7 @@ def specialise(
 def _with_live(fn: Any, args: Any, kwargs: Any, static: frozenset[int], live: frozenset[Path]) -> Traced | None:
     """The trace with these captured ints read at each call, if it can be made and all shapes are known in it."""
     try:
-        traced = trace(fn, args, kwargs, static=static, live=live)
+        traced = trace(fn, args, kwargs, static=static, live=live, objects=True)
     except (IradError, TypeError, ValueError):
         return None
     return traced if all(v.type.static for g in traced.program.values() for n in walk(g) for v in n.outputs) else None

@@ -60,7 +60,9 @@ class Stages:
     def _of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Stages:
         notes = Notes()
         extents = _run_time_extents(fn, args, kwargs, options)
-        found = trace(fn, args, kwargs, static=static_leaves(fn, options, args, kwargs), notes=notes, extents=extents)
+        found = trace(
+            fn, args, kwargs, static=static_leaves(fn, options, args, kwargs), notes=notes, extents=extents, objects=True
+        )
         traced = found.program
         passes = [("input", show(traced), 0.0)]
         observe = lambda name, before, after, seconds: passes.append((name, show(after), seconds))

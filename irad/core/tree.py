@@ -190,19 +190,19 @@ def _flatten(
         return LEAF
     node = shared.get(id(obj)) or parts(obj) or (attributes(obj) if opened(obj) else None)
     if node is None:
-        return _static(obj)
+        return static_part(obj)
     cls, meta, children = node
     if cls is Structured:
         shared[id(obj)] = node
     kids = [_flatten(c, leaf, out, shared, opened, nondiff) for c in children]
     if isinstance(meta, Fields):
         rest = [s.value for s in meta.values]
-        kids += [_flatten(v, leaf, out, shared, opened, True) if nondiff else _static(v) for v in rest]
+        kids += [_flatten(v, leaf, out, shared, opened, True) if nondiff else static_part(v) for v in rest]
         meta = meta.with_values
     return TreeDef(cls, meta, tuple(kids))
 
 
-def _static(x: Any) -> TreeDef:
+def static_part(x: Any) -> TreeDef:
     """What has no leaf; what of it can change is followed."""
     return TreeDef(TreeDef, Static(x, is_followed(x) or isinstance(x, np.ndarray)))
 

@@ -20,17 +20,16 @@ from irad.errors import IradError, UnsupportedError
 from irad.frontend.activations import HELD, THEMSELVES, OfObjects, Restart
 from irad.frontend.arguments import Arguments, definition
 from irad.frontend.bound import SourceReader, outermost
-from irad.frontend.control import lists
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
-from irad.frontend.reading.returned import check_returned, with_perhaps
-from irad.frontend.reading.write_back import rely_on_others, written_back
+from irad.frontend.reading.returned import Outcome
+from irad.frontend.reading.write_back import put_outside, rely_on_others, written_back
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.guards import Capture, Path
 from irad.frontend.values.kept import renumbered
-from irad.frontend.values.objects import AliasError, Array, Cell, Maybe, Nullable, Poison, Stopped, Text, is_number
+from irad.frontend.values.objects import AliasError, Array, Cell, Maybe, Poison, Stopped, Text
 from irad.frontend.values.traced import Mutation, Result, Sizes, Spec, Traced, Write
-from irad.frontend.values.unfit import unfit
+from irad.frontend.values.unfit import UNFIT, unfit
 from irad.ops.control import raise_if
 from irad.ops.core import effects
 
@@ -50,6 +49,7 @@ def trace(
     notes: Notes | None = None,
     rows: bool = True,
     extents: Sizes | None = None,
+    objects: bool = False,
 ) -> Traced:
     """Read `fn` for arguments like these.
 
@@ -57,14 +57,15 @@ def trace(
     others become so where the program's structure depends on them. `live`: paths of captured ints that change from call to call.
     `notes`: where to say what is decided. `rows`: long lists are returned as arrays, of which the caller makes lists. `extents`:
     axes of argument leaves whose extents are parameters of the program; those that its structure depends on are constants all the
-    same. Raises `IradError` kinds at the user's line for what is not supported; exceptions that the user's own static code raises
+    same. `objects`: what is returned or assigned in two places is one thing, and what is the caller's is itself, as a call of the
+    function gives it; else each place has leaves of its own. Raises `IradError` kinds at the user's line for what is not supported; exceptions that the user's own static code raises
     come out unchanged.
     """
     leaves, in_tree = flatten((tuple(args), dict(kwargs or {})), lambda x: is_leaf(x) or isinstance(x, Spec))
     asked = Restart(frozenset(("arg", k) for k in static), room=level())
     label = "".join(c if c.isalnum() or c == "_" else "_" for c in name or getattr(fn, "__name__", "f")).strip("_") or "f"
     for _ in range(_RESTARTS):
-        attempt = _Attempt(fn, leaves, in_tree, asked, live, rows, extents)
+        attempt = _Attempt(fn, leaves, in_tree, asked, live, rows, extents, objects)
         attempt.reader.notes = notes
         if notes is not None:
             notes.forget("mode")
@@ -91,10 +92,18 @@ class _Attempt:
     """One reading of a function, with some numbers fixed and some loops written out."""
 
     def __init__(
-        self, fn: Any, leaves: list[Any], in_tree: TreeDef, asked: Restart, live: frozenset[Path], rows: bool, sizes: Sizes | None
+        self,
+        fn: Any,
+        leaves: list[Any],
+        in_tree: TreeDef,
+        asked: Restart,
+        live: frozenset[Path],
+        rows: bool,
+        sizes: Sizes | None,
+        objects: bool,
     ):
         fixed = asked.static
-        self.rows = rows
+        self.rows, self.objects = rows, objects
         self.fn, self.leaves, self.in_tree, self.fixed = fn, leaves, in_tree, fixed
         captures = Captures(live)
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
@@ -104,7 +113,8 @@ class _Attempt:
         self.reader.frames.append(outermost())
         self.arguments = Arguments(self.reader, fn, leaves, in_tree, fixed, sizes)
         self.params = self.reader.params
-        self.shared: dict[int, tuple[Cell, Result]] = {}  # by the id of a new array's storage: it, and the result that it is
+        self.values: list[Value] = []  # of all results
+        self.shared: dict[int, tuple[Any, Result]] = {}  # id of a new array, or of its storage -> it, and the result that it is
         self.numbers: dict[int, int] = {}  # arrays of the caller that change -> results that are their final contents
         self.mutated: list[tuple[tuple[str, Any], int]] = []  # where they are found, with those results
         self.apart: list[tuple[str, Any]] = []  # where arrays are found that may overlap no others
@@ -137,14 +147,17 @@ class _Attempt:
                 out = None
             try:
                 r.captures.check_callbacks(self.fn, self.in_tree.statics)
-                results, values, out_tree, own = self._results(out)
-                self._changed(values)
-                writes = written_back(self.reader, lambda x: self._assigned(x, values))
+                outcome = Outcome(r, self._result, self._own, self.objects, self.rows)
+                out = outcome.meet(_settled(out))
+                put = put_outside(r, outcome.meet)
+                out_tree, results = outcome.take(out)
+                self._changed()
+                writes = written_back(r, put, outcome, self._result)
                 self.once = rely_on_others(self.reader)
             except IradError as e:
                 raise e.at(definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
-        return self._traced(name, nodes, values, results, out_tree, own, writes)
+        return self._traced(name, nodes, results, out_tree, writes, outcome.made)
 
     def _without_functions(self) -> Restart | None:
         """Read it again with each call in place: what cannot be done is not to depend on which calls became functions."""
@@ -189,17 +202,6 @@ class _Attempt:
 
     # ---- results ----
 
-    def _results(self, out: Any) -> tuple[list[Result], list[Value], TreeDef, list[tuple[int, Path]]]:
-        leaf = lambda x: is_number(x) or isinstance(x, (Array, Poison, Text))
-        out = with_perhaps(self.reader, lists.with_items(self.reader, _settled(out), self.rows))
-        leaves, tree = flatten(_settled(out), leaf, self.reader.is_opened, nondiff=True)
-        check_returned(self.reader, tree.statics)
-        values: list[Value] = []
-        inside, _ = flatten(_settled(out), lambda x: isinstance(x, Structured) or leaf(x), self.reader.is_opened, nondiff=True)
-        whole = (x for x in inside if isinstance(x, Structured))
-        own = [(k, path) for k, x in enumerate(whole) if (path := self._own(x)) is not None]
-        return [self._result(x, values) for x in leaves], values, tree, own
-
     def _own(self, x: Structured) -> Path | None:
         """Where a structured array of the caller's is found."""
         given = next((k for k, y in enumerate(self.arguments.records) if y is x), None)
@@ -207,34 +209,34 @@ class _Attempt:
             return self.reader.captures.records.get(x)
         return None if x.layout.scalar else Path(len(self.in_tree.statics) + given)
 
-    def _result(self, x: Any, values: list[Value]) -> Result:
+    def _result(self, x: Any) -> Result:
         if isinstance(x, Poison):
             raise UnsupportedError(f"a part of the result cannot be returned: {x.message}")
         if isinstance(x, Text):
             raise UnsupportedError("a string that depends on data cannot be returned; print it, or return the numbers")
-        if isinstance(x, Nullable):
+        if isinstance(x, UNFIT):
             raise UnsupportedError(f"what is assigned is {unfit(x)}")
         if isinstance(x, Array):
-            itself = type(x) is Array and all(isinstance(s, Stopped) for s in x.steps)
-            same = self._outside(x.cell) if itself else None
-            if same is not None:
-                return Result("ndarray", same_as=same)
-            values.append(self.reader.value(x))
-            if type(x) is Array and not x.steps:
-                self.shared[id(x.cell)] = x.cell, Result("ndarray", len(values) - 1)
-            return Result("ndarray", len(values) - 1)
+            return self._array(x)
         if not isinstance(x, Arr):
             return Result("static", value=x)
-        values.append(x.value)
         kind = {"f64": "float", "i64": "int", "bool": "bool", "c128": "complex"}[x.name] if x.weak else "generic"
-        return Result(kind, len(values) - 1)
+        return Result(kind, self._value(x.value))
 
-    def _assigned(self, x: Any, values: list[Value]) -> Result:
-        """Like a result; an array that is one, too, is the same array."""
-        key = id(x.cell) if type(x) is Array and not x.steps else None
-        if key not in self.shared or key is None:
-            return self._result(x, values)
-        return self.shared[key][1]
+    def _array(self, x: Array) -> Result:
+        """An array of the caller's is itself; one that stands in several places of what a call gives is one array."""
+        if type(x) is Array and all(isinstance(s, Stopped) for s in x.steps):
+            same = self._outside(x.cell)
+            if same is not None:
+                return Result("ndarray", same_as=same)
+        key = x.cell if type(x) is Array and not x.steps else x
+        if id(key) not in self.shared or not self.objects:
+            self.shared[id(key)] = key, Result("ndarray", self._value(self.reader.value(x)))
+        return self.shared[id(key)][1]
+
+    def _value(self, v: Value) -> int:
+        self.values.append(v)
+        return len(self.values) - 1
 
     def _outside(self, cell: Cell) -> tuple[str, Any] | None:
         for k, obj in enumerate(self.arguments.objects):
@@ -243,7 +245,7 @@ class _Attempt:
         path = self.reader.captures.path(cell)
         return None if path is None else ("capture", path)
 
-    def _changed(self, values: list[Value]) -> None:
+    def _changed(self) -> None:
         """Arrays of the caller's that are written, and results that are their contents; with those of which a transform's copy is
         written, they are to lie apart from others."""
         r, infos = self.reader, self.arguments.infos
@@ -253,17 +255,22 @@ class _Attempt:
         arrays += [(("capture", r.captures.path(cell)), cell) for cell in found]
         for target, cell in arrays:
             if cell.outside and cell.written:
-                self.numbers[r.kept.cells.index(cell)] = len(values)
-                self.mutated.append((target, len(values)))
-                values.append(r.value(Array(cell)))
+                k = self.numbers[r.kept.cells.index(cell)] = self._value(r.value(Array(cell)))
+                self.mutated.append((target, k))
             if len(arrays) > 1 and cell.outside and (cell.written or cell in r.outside.written):
                 self.apart.append(target)
 
     def _traced(
-        self, name: str, nodes: Any, values: list[Value], results: list[Result], out_tree: TreeDef, own: Any, writes: list[Write]
+        self,
+        name: str,
+        nodes: Any,
+        results: tuple[Result, ...],
+        out_tree: TreeDef,
+        writes: list[Write],
+        made: list[tuple[TreeDef, tuple[Result, ...]]],
     ) -> Traced:
-        given = [*results, *(x for w in writes for x in w.results)]
-        captures = self._used(nodes, values, given, [*(t for t, _ in self.mutated), *self.apart])
+        given = [*results, *(x for w in writes for x in w.results), *(x for _, inside in made for x in inside)]
+        captures = self._used(nodes, given, [*(t for t, _ in self.mutated), *self.apart])
         used = {c.path for c in captures}
         for c in self.reader.captures.params.values():
             if c.path not in used and c.path not in self.reader.captures.forgotten:
@@ -271,8 +278,8 @@ class _Attempt:
                 self.reader.captures.guard(c.path, "typed", c)
         index = {c.path: k for k, c in enumerate(captures)}
         fix = lambda t: ("capture", index[t[1]]) if t is not None and t[0] == "capture" else t
-        fixed = lambda x: Result(x.kind, x.index, x.value, fix(x.same_as))
-        graph = Graph((*self.params, *(c.value for c in captures)), nodes, tuple(values), name)
+        fixed = lambda xs: tuple(Result(x.kind, x.index, x.value, fix(x.same_as)) for x in xs)
+        graph = Graph((*self.params, *(c.value for c in captures)), nodes, tuple(self.values), name)
         called = reachable(self.reader.graphs, callees(graph))
         program = {name: graph, **{f: self.reader.graphs[f] for f in called}}
         if self.reader.room < ONCE and may_outgrow(program) and acts(program):
@@ -284,20 +291,20 @@ class _Attempt:
             tuple(captures),
             self.reader.captures.all_guards(),
             out_tree,
-            tuple(map(fixed, results)),
+            fixed(results),
             tuple(Mutation(fix(t), k) for t, k in self.mutated),  # type: ignore[arg-type]
-            tuple(own),
+            tuple((tree, fixed(inside)) for tree, inside in made),
             dict(self.reader.exceptions),
             tuple((p, q, same) for (p, q), same in self.reader.captures.identities.items()),
-            tuple(replace(w, results=tuple(map(fixed, w.results))) for w in writes),
+            tuple(replace(w, results=fixed(w.results)) for w in writes),
             tuple(self.arguments.extents),
             self.once,
             tuple(map(fix, self.apart)),
         )
 
-    def _used(self, nodes: Any, values: list[Value], results: list[Result], changed: Any) -> list[Capture]:
+    def _used(self, nodes: Any, results: list[Result], changed: Any) -> list[Capture]:
         """Captures that the program reads, changes or returns."""
-        read = set(free(Graph(tuple(self.params), nodes, tuple(values))))
+        read = set(free(Graph(tuple(self.params), nodes, tuple(self.values))))
         kept = {x.same_as[1] for x in results if x.same_as is not None and x.same_as[0] == "capture"}
         kept |= {t[1] for t in changed if t[0] == "capture"}
         return [c for p, c in self.reader.captures.params.items() if c.value in read or p in kept]

@@ -23,7 +23,7 @@ from irad.core.room import checked_extents
 from irad.core.tree import flatten
 from irad.errors import NO_BOUND, IradError
 from irad.frontend.trace import trace
-from irad.frontend.values.traced import Traced, record_of, with_own
+from irad.frontend.values.traced import Traced, record_of
 from irad.ops.control import RaisedInGraph
 from irad.options import DEFAULT, FLAGS, Options, options
 from irad.validation.agreement import agree, noise, other_bits
@@ -243,14 +243,14 @@ def _raising(e: Exception) -> Any:
 def _interpreted_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call as of the compiled function, its traced graph run by the interpreter."""
     leaves, tree = flatten((args, kwargs))
-    return Interpreted(trace(f, args, kwargs))(f, leaves, statics(tree))
+    return Interpreted(trace(f, args, kwargs, objects=True))(f, leaves, statics(tree))
 
 
 class Interpreted(Specialisation):
     """A specialisation whose graph is interpreted as it was traced."""
 
     def __init__(self, traced: Traced):
-        self.traced = with_own(traced)
+        self.traced = traced
         self.program, self.native, self.donated = traced.program, self, {}  # type: ignore[assignment]
         self.conditions = Conditions(self.traced, types(traced.graph.params), len(traced.in_leaves))
         self.records = record_of(self.traced)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from functools import reduce
 from itertools import islice
@@ -27,7 +27,7 @@ from irad.frontend.values.arr import Arr, from_dim, lift
 from irad.frontend.values.choices import place
 from irad.frontend.values.extents import at_most
 from irad.frontend.values.index import getitem
-from irad.frontend.values.objects import Array, Cell, Closure, StructureError, is_number, is_traced_deep
+from irad.frontend.values.objects import Array, Cell, Closure, StructureError, describe, is_number, is_traced_deep
 from irad.frontend.values.outside import CONTAINERS
 from irad.frontend.values.positions import position_of, resolve_slice
 from irad.frontend.values.runs import (
@@ -311,6 +311,7 @@ def _parts(t: Template, x: Any) -> list[Any] | None:
 _FACTORIES = "irad.frontend.control.factories"
 _RETURNED: dict[type, type] = {list: list, RunTuple: tuple}  # what the caller gets
 _FEW = 16  # elements that are returned one by one
+_CYCLE = object()  # what stands for a thing while what it holds is looked at
 
 
 def width_of(xs: list[Any]) -> int:
@@ -321,8 +322,24 @@ def width_of(xs: list[Any]) -> int:
     return len(run.element.kids) if isinstance(run.element, Composite) and issubclass(run.element.cls, (tuple, list)) else 0
 
 
-def with_items(r: Reader, x: Any, rows: bool) -> Any:
-    """x with the elements of its lists one by one; with `rows` long lists as `Rows`, which become lists after the call."""
+def with_items(
+    r: Reader, x: Any, rows: bool, stays: Callable[[Any], bool] = lambda x: False, done: dict[int, tuple[Any, Any]] | None = None
+) -> Any:
+    """x with the elements of its lists one by one; with `rows` long lists as `Rows`, which become lists after the call.
+
+    What `stays` is left as it is. `done`: what was met before, by its id, so that what stands in two places stays one thing.
+    """
+    done = {} if done is None else done
+    if id(x) not in done:
+        done[id(x)] = x, _CYCLE
+        done[id(x)] = x, x if stays(x) else _with_items(r, x, rows, lambda e: with_items(r, e, rows, stays, done))
+    found = done[id(x)][1]
+    if found is _CYCLE:
+        raise UnsupportedError(f"{describe(x)} that holds itself cannot be given to the caller")
+    return found
+
+
+def _with_items(r: Reader, x: Any, rows: bool, inner: Callable[[Any], Any]) -> Any:
     if has_run(x):
         n = length_of(x)
         form = _form(elements_of(x, None)) if rows and type(x) in _RETURNED and not (isinstance(n, int) and n <= _FEW) else None
@@ -330,34 +347,34 @@ def with_items(r: Reader, x: Any, rows: bool) -> Any:
             run = whole(r, x)
             length = affine_of(at_most(dim_value(run.length), run.rows))
             return Rows(form, [Array(Cell(slice_axis(c, 0, 0, length))) for c in run.columns], _RETURNED[type(x)])
-        return _RETURNED.get(type(x), type(x))(with_items(r, e, rows) for e in r.items(x))
+        return _RETURNED.get(type(x), type(x))(map(inner, r.items(x)))
     if is_mapped(x) and hasattr(type(x), "for_the_caller"):
         x = r.call(r.getattr(x, "for_the_caller"), [])
     if is_written(type(x)) and hasattr(type(x), "for_result"):
-        return Objects(tuple(with_items(r, e, rows) for e in r.call(r.getattr(x, "for_result"), [])), x.shape)
+        return Objects(tuple(map(inner, r.call(r.getattr(x, "for_result"), []))), x.shape)
     if is_mapped(x):
-        return _mapped(r, x, type(x).MAPPED, rows)
+        return _mapped(r, x, type(x).MAPPED, inner)
     x = import_later(_FACTORIES).with_factory(x) if isinstance(x, defaultdict) else x
     found = parts(x) if isinstance(x, (list, tuple, dict)) or is_dataclass(x) else None
     if found is None or isinstance(x, (Arr, Array)):
         return x
-    kids = [with_items(r, e, rows) for e in found[2]]
+    kids = list(map(inner, found[2]))
     return x if all(a is b for a, b in zip(kids, found[2])) else rebuild(found[0], found[1], kids)
 
 
-def _mapped(r: Reader, x: Any, of: Any, rows: bool) -> Any:
+def _mapped(r: Reader, x: Any, of: Any, inner: Callable[[Any], Any]) -> Any:
     """What stands for a dict, set or list, as what becomes one after the call."""
     if of is np.ndarray:
         return r.call(r.getattr(x, "copy"), [])
     if of is list and "kind" not in vars(x):
-        return with_items(r, r.call(r.getattr(x, "whole"), []), rows)
+        return inner(r.call(r.getattr(x, "whole"), []))
     have = lambda obj, *names: [r.getattr(obj, name) for name in names if name in vars(obj)]
     kind = have(x, "kind")
     pools = [*have(x.pool, "items", "owners"), *have(x.values_pool, "items")] if kind else []
-    lists = [with_items(r, xs, rows) for xs in [*have(x, "names", "held"), *pools]]
+    lists = [inner(xs) for xs in [*have(x, "names", "held"), *pools]]
     for_the_caller = import_later(_FACTORIES).for_the_caller
-    inner = (kind[0][0].MAPPED, *map(for_the_caller, kind[0][1:])) if kind else None
-    return Mapped((of, *map(for_the_caller, have(x, "default_factory"))), inner, lists)
+    values = (kind[0][0].MAPPED, *map(for_the_caller, kind[0][1:])) if kind else None
+    return Mapped((of, *map(for_the_caller, have(x, "default_factory"))), values, lists)
 
 
 def _form(t: Template | None) -> Any:

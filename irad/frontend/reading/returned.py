@@ -1,4 +1,5 @@
-"""What a compiled function may return beside numbers and arrays: what Python would give again at the next call."""
+"""What a call gives and assigns, as trees over results: the result of the function, and what it puts outside. What may be in it beside
+numbers and arrays is what Python would give again at the next call."""
 
 from __future__ import annotations
 
@@ -6,14 +7,15 @@ import enum
 import functools
 import numbers
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_library
+from irad.core.foreign import CODE, is_library, is_value
 from irad.core.lazy_dataclass import dataclass
-from irad.core.tree import flatten, register
+from irad.core.structured import Structured
+from irad.core.tree import LEAF, Fields, TreeDef, attributes, parts, register, static_part
 from irad.errors import UnsupportedError
 from irad.frontend.control.lists import with_items
 from irad.frontend.control.sequences import Generator, Seq, Stream
@@ -22,19 +24,23 @@ from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.callables import Callback, Native
 from irad.frontend.values.choices import number_of, options
+from irad.frontend.values.guards import Fixed, Path
 from irad.frontend.values.objects import (
     Array,
     Choice,
     Closure,
     Method,
     Nullable,
+    Poison,
     Stand,
     Text,
     Varying,
+    describe,
     holds_traced,
     is_number,
     is_traced_deep,
 )
+from irad.frontend.values.traced import Result
 from irad.frontend.values.unfit import UNFIT
 
 _HEAP_TYPE = 1 << 9
@@ -61,24 +67,6 @@ class Chosen:
 
 register(Chosen, lambda x: ((x.at,), x.options), lambda options, given: options[given[0]])
 register(Perhaps, lambda x: ((x.there, x.value, x.other), None), lambda _, given: given[1] if given[0] else given[2])
-
-
-def with_perhaps(r: Reader, out: Any) -> Any:
-    """A result in which what may be None is said to be so."""
-    leaves, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)), r.is_opened, nondiff=True)
-    if not any(isinstance(x, (Nullable, Choice, Text)) for x in leaves):
-        return out
-    return tree.unflatten([_given(r, x) for x in leaves])
-
-
-def _given(r: Reader, x: Any) -> Any:
-    if isinstance(x, Nullable):
-        return Perhaps(x.there, with_perhaps(r, with_items(r, x.value, False)), x.other if isinstance(x, Varying) else None)
-    found = options(x) if isinstance(x, (Choice, Text)) else None
-    if found is None:
-        return x
-    check_returned(r, list(found))
-    return Chosen(found, number_of(x))
 
 
 def check_returned(r: Reader, statics: list[Any]) -> None:
@@ -112,3 +100,122 @@ def _unreturnable(r: Reader, x: Any) -> str:
     if cls.__flags__ & _HEAP_TYPE and (not is_library(cls.__module__) or holds_traced(x)):
         return f"an object of class {cls.__name__} made in compiled code"
     return ""
+
+
+_STANDS = (Array, *UNFIT)  # what a result, or an error, is made of
+_Node = tuple[type, Any, tuple[Any, ...]]
+
+
+class Outcome:
+    """Makes trees of what a call gives and assigns. `result` makes a result of a number or array, `own` says
+    where a structured array of the caller's is found. With `objects` a thing that the program
+    has made, and that stands in several places, is one thing (`made`), and what is the caller's is itself; all that is
+    given and assigned is to be met (`meet`) before the first of it is taken (`take`)."""
+
+    def __init__(
+        self, r: Reader, result: Callable[[Any], Result], own: Callable[[Structured], Path | None], objects: bool, rows: bool
+    ):
+        self.r, self._result, self._own, self.objects, self.rows = r, result, own, objects, rows
+        self.made: list[tuple[TreeDef, tuple[Result, ...]]] = []
+        self._forms: dict[int, tuple[Any, Any]] = {}  # by the id of a thing: itself, and the form in which the caller gets it
+        self._nodes: dict[int, tuple[Any, _Node | None]] = {}  # the same, and what it is made of
+        self._times: dict[int, int] = {}  # how often a thing stands somewhere
+        self._numbers: dict[int, int] = {}  # which of those that are made it is
+
+    def meet(self, x: Any) -> Any:
+        """Count what x is made of. Gives the form of x that is to be taken."""
+        x = with_items(self.r, x, self.rows, self._stays, self._forms)
+        if self.objects:
+            self._count(x)
+        return x
+
+    def take(self, x: Any, name: str = "") -> tuple[TreeDef, tuple[Result, ...]]:
+        """The structure of what has been met, and what is in it. `name`: what is assigned outside of the function, for errors."""
+        results: list[Result] = []
+        return self._tree(x, results, name), tuple(results)
+
+    def _stays(self, x: Any) -> bool:
+        return self.objects and self.path(x) is not None
+
+    def path(self, x: Any) -> Path | None:
+        """Where something of the caller's is found, which is to stay itself: a container, an object, a function."""
+        captures = self.r.captures
+        if is_value(x) or isinstance(x, _STANDS) or (isinstance(x, tuple) and captures.path(x) is None):
+            return None
+        if isinstance(x, Structured):
+            return self._own(x)
+        found = captures.of_caller(x) or captures.path(x)
+        return None if found is None or (isinstance(found.root, Fixed) and not found.steps and isinstance(x, CODE)) else found
+
+    def _count(self, x: Any) -> None:
+        times = self._times[id(x)] = self._times.get(id(x), 0) + 1
+        node = self._node(x)
+        if node is not None and times == 1:
+            for child in node[2]:
+                self._count(child)
+
+    def _node(self, x: Any) -> _Node | None:
+        if id(x) not in self._nodes:
+            self._nodes[id(x)] = x, self._parts(x)
+        return self._nodes[id(x)][1]
+
+    def _parts(self, x: Any) -> _Node | None:
+        if self._stays(x):
+            return None
+        x = self._chosen(x)
+        if is_number(x) or isinstance(x, _STANDS):
+            return None
+        found = parts(x) or (attributes(x) if self.r.is_opened(x) else None)
+        if found is None:
+            return None
+        cls, meta, children = found
+        if isinstance(meta, Fields):
+            return cls, meta.with_values, (*children, *(s.value for s in meta.values))
+        return cls, meta, tuple(children)
+
+    def _chosen(self, x: Any) -> Any:
+        """What may be None, or is chosen by data, in the form that says so."""
+        if isinstance(x, Nullable):
+            inner = with_items(self.r, x.value, False, self._stays, self._forms)
+            return Perhaps(x.there, inner, x.other if isinstance(x, Varying) else None)
+        found = options(x) if isinstance(x, (Choice, Text)) else None
+        if found is None:
+            return x
+        check_returned(self.r, list(found))
+        return Chosen(found, number_of(x))
+
+    def _tree(self, x: Any, results: list[Result], name: str) -> TreeDef:
+        node = self._node(x)
+        if node is None:
+            return self._leaf(x, results, name)
+        if self._times.get(id(x), 1) == 1 or isinstance(x, tuple):
+            return self._opened(node, results, name)
+        if id(x) not in self._numbers:
+            inside: list[Result] = []
+            tree = self._opened(node, inside, name)
+            self._numbers[id(x)] = len(self.made)
+            self.made.append((tree, tuple(inside)))
+        results.append(Result("ndarray", same_as=("made", self._numbers[id(x)])))
+        return LEAF
+
+    def _opened(self, node: _Node, results: list[Result], name: str) -> TreeDef:
+        cls, meta, children = node
+        return TreeDef(cls, meta, tuple(self._tree(c, results, name) for c in children))
+
+    def _leaf(self, x: Any, results: list[Result], name: str) -> TreeDef:
+        path = self.path(x) if self.objects else None
+        if path is not None:
+            results.append(Result("ndarray", same_as=("path", path)))
+            return LEAF
+        if name and isinstance(x, UNFIT):
+            why = (
+                f"what it becomes depends on data in its structure: {x.message}"
+                if isinstance(x, Poison)
+                else f"a part of it is {describe(x)}"
+            )
+            raise UnsupportedError(f"{name}, outside of the function, cannot be assigned: {why}")
+        if is_number(x) or isinstance(x, _STANDS):
+            results.append(self._result(x))
+            return LEAF
+        check_returned(self.r, [x])
+        return static_part(x)

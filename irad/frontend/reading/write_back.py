@@ -6,39 +6,45 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.core.foreign import base_items, base_method
-from irad.core.tree import TreeDef, flatten
+from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.control.lists import with_items
 from irad.frontend.reader import Reader
 from irad.frontend.reading.instances import rely_on_first
-from irad.frontend.reading.returned import check_returned, with_perhaps
+from irad.frontend.reading.returned import Outcome
 from irad.frontend.values.guards import Fixed, Path
-from irad.frontend.values.objects import UNDEFINED, Array, Maybe, Nullable, Poison, describe, is_number
-from irad.frontend.values.outside import CONTAINERS, Held
+from irad.frontend.values.objects import UNDEFINED, Maybe
+from irad.frontend.values.outside import Held
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.traced import GIVEN, Apart, Result, Write
-from irad.frontend.values.unfit import UNFIT, unfit
 
 
-def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:
-    """All that is assigned outside; `result` makes a result of a number or array.
+@dataclass(frozen=True, eq=False)
+class Put:
+    """A value that is assigned outside, as a `Write` says where. `what`: its name in errors."""
 
-    Raises UnsupportedError for what cannot be assigned, and where a callback could read what was there before.
-    """
+    path: Path
+    kind: str
+    name: str
+    value: Any
+    what: str
+    there: Any = None
+
+
+def put_outside(r: Reader, meet: Callable[[Any], Any]) -> list[Put]:
+    """All that is assigned outside; `meet` gives the form of a value that is to be taken."""
     out = []
     for a, name, value in r.outside.assigned():
-        there = result(value.defined) if isinstance(value, Maybe) else None
+        there = value.defined if isinstance(value, Maybe) else None
         value = value.value if isinstance(value, Maybe) else value
-        tree, leaves = (None, []) if value is UNDEFINED else _taken(r, name, value, result)
         if there is not None or value is UNDEFINED:
             rely_on_first(r, a.owner, name)
-        out.append(Write(a.path, a.kind, name, tree, tuple(leaves), there))
+        out.append(Put(a.path, a.kind, name, value if value is UNDEFINED else meet(value), name, there))
     for h in r.outside.held():
         if _only_appended(r, h):
             all_new = not h.first and has_run(h.container)
             new = with_items(r, h.container, True) if all_new else r.getitem(h.container, slice(len(h.first), None))
-            tree, leaves = _taken(r, "a list from outside", new, result)
-            out.append(Write(h.path, "append", "", tree, tuple(leaves)))
+            out.append(Put(h.path, "append", "", meet(new), "a list from outside"))
             r.captures.forget(h.path)
             continue
         whole: Any = h.container
@@ -46,8 +52,20 @@ def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:
             whole = with_items(r, whole, True)
         else:
             whole = dict(base_method(whole, "items")()) if isinstance(whole, dict) else list(base_items(whole))
-        tree, leaves = _taken(r, f"a {type(h.container).__name__} from outside", whole, result)
-        out.append(Write(h.path, "items", "", tree, tuple(leaves)))
+        out.append(Put(h.path, "items", "", meet(whole), f"a {type(h.container).__name__} from outside"))
+    return out
+
+
+def written_back(r: Reader, put: list[Put], outcome: Outcome, result: Callable[[Any], Result]) -> list[Write]:
+    """What is assigned outside, as results of the program.
+
+    Raises UnsupportedError for what cannot be assigned, and where a callback could read what was there before.
+    """
+    out = []
+    for x in put:
+        there = None if x.there is None else result(x.there)
+        tree, leaves = (None, ()) if x.value is UNDEFINED else outcome.take(x.value, x.what)
+        out.append(Write(x.path, x.kind, x.name, tree, leaves, there))
     if out and r.captures.callbacks:
         raise UnsupportedError(
             f"{out[0].name or out[0].path} is assigned, and the program calls back into Python, which would still see what was there "
@@ -83,46 +101,3 @@ def rely_on_others(r: Reader) -> tuple[Apart, ...]:
 def _only_appended(r: Reader, h: Held) -> bool:
     original = r.captures.originals.get(id(h.container))
     return type(original) is list and id(original) not in r.captures.read
-
-
-def _taken(r: Reader, name: str, value: Any, result: Callable[[Any], Result]) -> tuple[TreeDef, list[Result]]:
-    """The structure of an assigned value, and what is in it."""
-    if isinstance(value, UNFIT) and type(value) is not Nullable:
-        raise UnsupportedError(f"{name}, outside of the function, cannot be assigned: {_why(value)}")
-    value = with_perhaps(r, value) if type(value) is Nullable else _listed(r, value)
-    leaf = lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)) or _from_outside(r, x) is not None
-    leaves, tree = flatten(value, leaf, r.is_opened, nondiff=True)
-    parts = tree.statics
-    check_returned(r, parts)
-    r.captures.pin(*parts)
-    return tree, [_result(r, name, x, result) for x in leaves]
-
-
-def _listed(r: Reader, x: Any) -> Any:
-    """x with its lists that grew in loops as the caller gets them; containers of the caller's in it stay themselves."""
-    if _from_outside(r, x) is not None:
-        return x
-    if has_run(x) or not isinstance(x, (list, tuple, dict)) or hasattr(type(x), "_fields"):
-        return with_items(r, x, True)
-    if isinstance(x, dict):
-        return {k: _listed(r, v) for k, v in x.items()}
-    return type(x)(_listed(r, v) for v in x)
-
-
-def _why(x: Any) -> str:
-    return f"what it becomes depends on data in its structure: {x.message}" if isinstance(x, Poison) else f"it is {unfit(x)}"
-
-
-def _result(r: Reader, name: str, x: Any, result: Callable[[Any], Result]) -> Result:
-    path = _from_outside(r, x)
-    if path is not None:
-        return Result("ndarray", same_as=("path", path))
-    if isinstance(x, UNFIT):
-        raise UnsupportedError(f"{name}, outside of the function, cannot be assigned: a part of it is {describe(x)}")
-    return result(x)
-
-
-def _from_outside(r: Reader, x: Any) -> Any:
-    """Where a container of the caller's, or an object among the arguments, is found, which is to stay itself."""
-    stays = isinstance(x, CONTAINERS) or id(x) in r.captures.inputs and r.captures.path(x) is None
-    return r.captures.of_caller(x) if stays else None

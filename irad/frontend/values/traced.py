@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irad.core.ir import Graph, Program
-from irad.core.lazy_dataclass import dataclass, field, replace
-from irad.core.structured import Structured
-from irad.core.tree import LEAF, TreeDef, structured_nodes
+from irad.core.lazy_dataclass import dataclass, field
+from irad.core.tree import TreeDef, structured_nodes
 from irad.core.types import Type
 from irad.frontend.values.guards import Capture, Guard, Path
 
@@ -65,7 +63,7 @@ class RunTime:
 class Result:
     """One leaf of the result: `kind` "ndarray", "generic", "int", "float", "complex" or "bool", at `index` of the graph's results;
 
-    or the very object `same_as` = ("arg", leaf), ("capture", k) or ("path", Path); or, with kind "static", the constant `value`.
+    or the very object `same_as` = ("arg", leaf), ("capture", k), ("path", Path) or, of what the call makes, ("made", k); or, with kind "static", the constant `value`.
     """
 
     kind: str
@@ -116,7 +114,7 @@ class Write:
 class Traced:
     """A traced function. Parameters of the entry graph: run-time extents, dynamic argument leaves in order, then captures.
 
-    `own`: structured arrays of the result, by their number in it, that are the caller's own, and where those are found.
+    `made`: things that stand in several places of the result and of what is assigned; each may hold those before it.
     `identities`: pairs of objects, argument leaves or found by paths, and whether they are one object. `once`: things that the function
     changes, maybe inside of a derivative only, and that it takes for others than all else that a call gives. `apart`: arrays of which the
     same is true.
@@ -130,7 +128,7 @@ class Traced:
     out_tree: TreeDef
     results: tuple[Result, ...]
     mutated: tuple[Mutation, ...]
-    own: tuple[tuple[int, Path], ...] = ()
+    made: tuple[tuple[TreeDef, tuple[Result, ...]], ...] = ()
     exceptions: Mapping[str, type[BaseException] | BaseException] = field(default_factory=dict)
     identities: tuple[tuple[Path | int, Path | int, bool], ...] = ()
     writes: tuple[Write, ...] = ()
@@ -142,6 +140,14 @@ class Traced:
     def graph(self) -> Graph:
         """The entry graph."""
         return next(iter(self.program.values()))
+
+    @property
+    def held(self) -> Iterator[Result]:
+        """The results in what is assigned, and in things that stand in several places."""
+        for w in self.writes:
+            yield from w.results
+        for _, inside in self.made:
+            yield from inside
 
     def parameter(self, target: tuple[str, int]) -> int:
         """The number of the parameter that stands for an array argument or capture."""
@@ -159,24 +165,6 @@ class Traced:
             return self.in_leaves[at].type if kind == "arg" else self.captures[at].type
         assert r.index is not None
         return self.graph.results[r.index].type
-
-
-def with_own(t: Traced) -> Traced:
-    """The trace with one result for each structured array that is the caller's own."""
-    if not t.own:
-        return t
-    paths, results, left, numbers = dict(t.own), [], list(t.results), itertools.count()
-
-    def taken(tree: TreeDef) -> TreeDef:
-        path = paths.get(next(numbers)) if tree.cls is Structured else None
-        if tree.cls is None or tree.cls is Structured:
-            found = [left.pop(0) for _ in range(tree.size)]
-            results.extend(found if path is None else [Result("ndarray", same_as=("path", path))])
-            return tree if path is None else LEAF
-        return TreeDef(tree.cls, tree.meta, tuple(map(taken, tree.children)))
-
-    tree = taken(t.out_tree)
-    return replace(t, out_tree=tree, results=tuple(results))
 
 
 def record_of(t: Traced) -> dict[Target, Any]:
