@@ -197,9 +197,11 @@ def run_while(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> None:
             try:
                 _rolled_while(r, loop, test)
             except EveryTripRaises as e:
-                if assigns(loop.stmt):
-                    raise
-                _raises_at_once(r, loop, test(), None, e)
+                first = test()
+                if isinstance(first, Arr) or first:  # else there are no trips
+                    if assigns(loop.stmt):
+                        raise
+                    _raises_at_once(r, loop, first, None, e)
             except StructureError as e:
                 if follows(r, e):
                     raise
@@ -215,6 +217,7 @@ def _rolled_while(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> No
     if loop.stmt in r.unroll:
         _written_out_while(r, loop, test)
         return
+    depth, loops = len(r.frames), len(r.frame.loops)
     try:
         try:
             attempt(r, lambda: Rolled(r, loop, None, 0, test, checks=False).run())
@@ -231,6 +234,12 @@ def _rolled_while(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> No
             attempt(r, lambda: _written_out_while(r, loop, test))
         except IradError:
             raise error from None
+    except IradError:  # said of what a trip does, at compile time
+        del r.frames[depth:]
+        del r.frame.loops[loops:]
+        begins = test()
+        if isinstance(begins, Arr) or begins:
+            raise
 
 
 def _counted_while(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> bool:

@@ -161,10 +161,14 @@ max_of = numpy("max", "amax", method="max")(_extreme(max_, "maximum", lowest))
 min_of = numpy("min", "amin", method="min")(_extreme(min_, "minimum", highest))
 
 
-def _logical(op: Callable[..., Value], unit: bool) -> Callable[..., Arr]:
-    def call(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Arr:
+def _logical(op: Callable[..., Value], unit: bool) -> Callable[..., Any]:
+    def call(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
         x = masked(truth(lift(a).value), where, unit)
         axes = normalize_axes(axis, x.type.rank)
+        rest = [n for k, n in enumerate(x.type.shape) if k not in axes and isinstance(n, int)]
+        if any(x.type.shape[k] == 0 for k in axes) and len(rest) + len(axes) == x.type.rank:  # known, whatever is computed
+            known = np.full(rest, unit)
+            return np.expand_dims(known, axes) if given(keepdims) and keepdims else known[()]
         return keep(op(x, axes=axes) if axes else x, x.type.shape, axes, keepdims)
 
     return call

@@ -380,15 +380,21 @@ def seterr_(r: Reader, **kwargs: Any) -> Any:
 
 
 @builtin(np.errstate)
-def errstate_(r: Reader, *args: Any, **kwargs: Any) -> Any:
-    """Compiled code warns of nothing, which is what "ignore" says; nor does it raise or call."""
-    for k, v in kwargs.items():
+def errstate_(r: Reader, *args: Any, **kwargs: Any) -> np.errstate:
+    """Compiled code warns of nothing, which is what "ignore" says."""
+    return unwatched(np.errstate(*args, **kwargs))
+
+
+def unwatched(state: np.errstate) -> np.errstate:
+    """The same, which asks for no exceptions and calls: compiled code makes none of them."""
+    for k in ("all", "divide", "over", "under", "invalid"):
+        v = getattr(state, f"_{k}", None) or getattr(state, "kwargs", {}).get(k)  # the latter in NumPy 1
         if v in ("raise", "call"):
             raise UnsupportedError(
                 f"np.errstate({k}={v!r}): compiled code tells of no floating-point errors; test the numbers: "
                 "if not np.all(np.isfinite(x)): raise FloatingPointError(...)"
             )
-    return np.errstate(**kwargs)
+    return state
 
 
 @builtin(globals)

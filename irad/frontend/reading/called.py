@@ -168,6 +168,9 @@ def _function_for(
     if found is not None:
         return found
     pattern: Pattern = tuple([b if a == b or known.fixed else None for a, b in zip(known.floats, floats)])
+    if known.functions and not known.fixed:  # it comes again with others: all may change
+        whole: Pattern = (None,) * len(floats)
+        pattern = pattern if whole in known.functions else whole
     if pattern not in known.functions and len(known.functions) < PATTERNS:
         known.functions[pattern] = _function(r, frame, name, body, pattern, [c.outside for c in given.cells])
     return known.functions.get(pattern) if serves(pattern) else None

@@ -103,6 +103,7 @@ def _of_an_item(r: Reader, func: ast.expr) -> Any:
 
 
 _CHANGES_ITEM = ("append", "extend", "insert", "add", "update", "appendleft", "remove", "discard", "clear")
+_IN_ERRSTATE = np.errstate()(lambda: None).__code__  # of functions that it decorates
 _TABLES = (np.array, np.asarray, np.stack, np.sum, np.mean, np.max, np.min, np.prod, np.fromiter)
 
 
@@ -155,6 +156,8 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return found
     if isinstance(fn, functools.partial):
         return _partial(r, fn, args, kwargs)
+    if isinstance(fn, np.errstate) or getattr(fn, "__code__", None) is _IN_ERRSTATE:
+        return import_later("irad.frontend.reading.with_blocks").decorated(r, fn, args, kwargs)
     if isinstance(fn, np.vectorize):
         return r.vectorized(fn, args, kwargs)
     if isinstance(fn, Transform):

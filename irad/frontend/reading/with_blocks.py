@@ -18,6 +18,7 @@ from irad.frontend.control.regions import Dead, as_python
 from irad.frontend.control.sequences import Stream
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.tries import last, pending
+from irad.frontend.python.builtins import unwatched
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.statements import assign
@@ -68,8 +69,11 @@ def _within(r: Reader, s: ast.With, items: list[ast.withitem]) -> None:
             assign(r, item.optional_vars, value)
         _within(r, s, inner)
 
-    if isinstance(manager, (Entered, *_NOTHING)):
-        body(manager.value if isinstance(manager, Entered) else None)
+    if isinstance(manager, Entered):
+        body(manager.value)
+    elif isinstance(manager, np.errstate):
+        unwatched(manager)
+        body(None)
     elif isinstance(manager, Stands):
         value = manager.call(r, "__enter__", [], {})
         try:
@@ -85,7 +89,14 @@ def _within(r: Reader, s: ast.With, items: list[ast.withitem]) -> None:
         _managed(r, s, manager, body)
 
 
-_NOTHING = (np.errstate,)  # what it changes, compiled code does not look at
+def decorated(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`np.errstate(...)` called with a function, or a function that was made so outside."""
+    if isinstance(fn, np.errstate):
+        unwatched(fn)
+        return args[0]
+    unwatched(fn.__closure__[fn.__code__.co_freevars.index("self")].cell_contents)
+    path, bare = r.captures.path(fn), fn.__wrapped__
+    return r.call(bare if path is None else r.captures.take(bare, path.child("wrapped")), args, kwargs)
 
 
 def _suppressed(r: Reader, s: ast.With, manager: contextlib.suppress, inner: list[ast.withitem]) -> None:

@@ -533,3 +533,17 @@ def asking_sets_an_attribute(v, n):
 )
 def test_test_of_a_while_loop_changes_what_its_trips_change(f):
     check(f, *((V * scale, n) for scale in (0.01, 1.0, 10.0) for n in (0, 2)))
+
+
+def no_trips_of_elements_that_are_none(x):
+    none, total = np.zeros(3) < 0, 0.0
+    while (x[none] > 1.0).any():
+        total = total + x[none].min()
+        x[none] = x[none] / 2
+    while not np.all(x[:0] > 1.0, keepdims=True)[0]:
+        raise ValueError("never")
+    return total + np.sum(x * x)
+
+
+def test_a_loop_that_never_begins_may_hold_what_raises():
+    check(no_trips_of_elements_that_are_none, [np.array([1.5, 2.0, 3.0])])

@@ -4,6 +4,7 @@ import functools
 import inspect
 
 import numpy as np
+import pytest
 
 import irad
 
@@ -66,3 +67,41 @@ def cut(x):
 def test_split_by_name():
     x = np.arange(12.0).reshape(2, 6)
     assert irad.compile(cut)(x) == cut(x)
+
+
+@np.errstate(divide="ignore")
+def inverse(x):
+    return 1.0 / x
+
+
+def quiet(x):
+    @np.errstate(all="ignore")
+    def logs(y):
+        return np.log(y)
+
+    return np.sum(inverse(x)) + np.sum(logs(x))
+
+
+def test_functions_in_errstate():
+    x = np.array([0.5, 2.0, 4.0])
+    value, slope = irad.compile(quiet).value_and_grad(x)
+    np.testing.assert_allclose([value, *slope], [quiet(x), *(1 / x - 1 / x**2)], rtol=1e-14)
+
+
+LOUD = np.errstate(divide="raise")
+
+
+@LOUD
+def loud(x):
+    return 1.0 / x
+
+
+def loud_block(x):
+    with LOUD:
+        return 1.0 / x
+
+
+@pytest.mark.parametrize("f", [lambda x: loud(x), loud_block])
+def test_exceptions_of_numbers_are_refused(f):
+    with pytest.raises(NotImplementedError, match=r"np.errstate\(divide='raise'\)"):
+        irad.compile(f)(np.ones(2))
