@@ -14,7 +14,7 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import integer, trips
 from irad.codegen.kernel.substitute import replaced
 from irad.core.affine import WHOLE, Affine, Integer, Interval, bounds, constant, divisible, factors, fill, symbols, terms
-from irad.core.dependence import apart, dense
+from irad.core.dependence import apart, dense, steady
 from irad.core.lazy_dataclass import dataclass, field, replace
 from irad.core.types import DTYPES
 
@@ -184,7 +184,7 @@ def summed(accesses: Sequence[ByteAccess], s: kf.For, b: Any, ranges: Ranges) ->
     """The elements that all iterations add to, if that is all that they do with the buffer and they are few."""
     first = accesses[0]
     inner = {l.var for a in accesses for l in a.loops if isinstance(l, kf.For)}
-    outer = {_outer(a.at, inner) for a in accesses}
+    outer = {steady(a.at, inner) for a in accesses}
     if not all(a.add and a.buf == first.buf for a in accesses) or len(outer) > 1 or len(getattr(b, "shape", ())) != 1:
         return None
     start = outer.pop()
@@ -200,11 +200,6 @@ def summed(accesses: Sequence[ByteAccess], s: kf.For, b: Any, ranges: Ranges) ->
     if constant(start) % first.width or not divisible(start, first.width):
         return None
     return Sum(first.buf, b.dtype, start // first.width, int(hi - lo) // first.width + 1)
-
-
-def _outer(at: Integer, inner: set[str]) -> Integer:
-    """The terms that do not change while the loop runs."""
-    return Affine.of(0, {k: v for k, v in terms(at) if inner.isdisjoint(factors(k))})
 
 
 def written_first(accesses: Sequence[ByteAccess], ranges: Ranges) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from irad.codegen.kernel import form as kf
@@ -33,6 +33,19 @@ def bound(body: Iterable[kf.Stmt]) -> set[str]:
     made = (kf.Let, kf.Var, kf.Fold, kf.Buffer, kf.View, kf.Deref)
     inside = list(kf.walk(body))
     return {s.name for s in inside if isinstance(s, made)} | {s.var for s in inside if isinstance(s, kf.For)}
+
+
+def waiting(body: Sequence[kf.Stmt], names: Iterable[str], others: Set[int] = frozenset()) -> set[int]:
+    """The ids of statements that need what is in some variables, or change it, and of `others` by their ids."""
+    wanted, out, before = set(names), set[int](), -1
+    while len(out) != before:
+        before = len(out)
+        for s in body:
+            changes = bound([s]) | assigned([s])
+            if id(s) not in out and (id(s) in others or not wanted.isdisjoint(changes.union(reads([s])))):
+                out.add(id(s))
+                wanted |= changes
+    return out
 
 
 def reads_of(s: Any) -> Iterator[str]:

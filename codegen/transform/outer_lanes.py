@@ -17,7 +17,7 @@ from typing import Any
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Load, Part, integer
 from irad.codegen.kernel.independence import Body, ByteAccess, Independent, Ranges, Scope, Sum, all_ranges, interval, span_of
-from irad.codegen.kernel.mentions import assigned, bound, reads
+from irad.codegen.kernel.mentions import assigned, bound, reads, waiting
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.lane_body import LANE, Lanes, Unfit
 from irad.codegen.transform.loops import Loops
@@ -376,9 +376,9 @@ def _derived(body: Sequence[kf.Stmt], a: Sum) -> bool:
 def _split(s: kf.For, carried: Mapping[str, str]) -> _Split:
     """The parts of a trip. Raises Unfit if there is a loop or a branch in what waits for the trip before, or too little beside it."""
     sums = [found for n, dtype in carried.items() if (found := sum_of(s.body, n, dtype)) is not None]
-    after = _waiting(s.body, set(carried) - {x.var for x in sums})
+    after = waiting(s.body, set(carried) - {x.var for x in sums})
     if any(not after.isdisjoint(x.terms) for x in sums):
-        sums, after = [], _waiting(s.body, set(carried))
+        sums, after = [], waiting(s.body, carried)
     split = _Split(s.body, after, sums)
     rest = [t for t in s.body if id(t) in after]
     if not all(isinstance(t, (kf.Let, kf.Assign, kf.Store, kf.Var)) for t in rest):
@@ -386,19 +386,6 @@ def _split(s: kf.For, carried: Mapping[str, str]) -> _Split:
     if not any(isinstance(t, kf.For) for t in split.lanes) and _operations(split.lanes) < WORTH:
         raise Unfit
     return split
-
-
-def _waiting(body: Sequence[kf.Stmt], carried: set[str]) -> set[int]:
-    """The ids of statements that need what the trip before leaves in variables, or change it."""
-    out: set[int] = set()
-    names, before = set(carried), -1
-    while len(out) != before:
-        before = len(out)
-        for s in body:
-            if id(s) not in out and not names.isdisjoint([*reads([s]), *assigned([s]), *bound([s])]):
-                out.add(id(s))
-                names |= bound([s]) | assigned([s])
-    return out
 
 
 def _renamed(s: kf.Stmt, to: Mapping[str, Any]) -> kf.Stmt:

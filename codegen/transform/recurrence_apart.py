@@ -15,7 +15,7 @@ from typing import Any
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Load, integer
 from irad.codegen.kernel.independence import Body, ByteAccess, Ranges, Scope, all_ranges, disjoint, overlapping
-from irad.codegen.kernel.mentions import assigned, bound, reads
+from irad.codegen.kernel.mentions import assigned, bound, reads, waiting
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.lane_body import Unfit
 from irad.core.affine import Integer, number
@@ -118,7 +118,7 @@ class RecurrenceApart:
         for left in (set[str](), late):  # variables that only the second loop asks for, as sums of what is dear
             first = self.in_time(self.feeding(names - left, recurrent))
             rest = [t for order, t in enumerate(self.body) if order not in first]
-            if first and _worth(rest, self.waiting(left)):
+            if first and _worth(rest, waiting(self.body, left)):
                 return first
         raise Unfit
 
@@ -138,12 +138,12 @@ class RecurrenceApart:
 
     def beside(self, recurrent: Set[int]) -> set[int]:
         """The statements of the first loop: those that ask for nothing that the trip before leaves."""
-        waiting = self.waiting(set(self.carried), {id(self.body[order]) for order in recurrent})
-        second = [t for t in self.body if id(t) in waiting]
-        first = [t for t in self.body if id(t) not in waiting]
+        late = waiting(self.body, self.carried, {id(self.body[order]) for order in recurrent})
+        second = [t for t in self.body if id(t) in late]
+        first = [t for t in self.body if id(t) not in late]
         if not second or not _worth(first, set()) or any(isinstance(t, kf.For) and kf.trips(t) > SHORT for t in kf.walk(second)):
             raise Unfit
-        return {order for order, t in enumerate(self.body) if id(t) not in waiting}
+        return {order for order, t in enumerate(self.body) if id(t) not in late}
 
     def feeding(self, names: Set[str], statements: Set[int]) -> set[int]:
         """The statements that make some variables, and others, with all that they read."""
@@ -159,17 +159,6 @@ class RecurrenceApart:
     def mentioned(self, statements: Set[int]) -> set[str]:
         chosen = [t for order, t in enumerate(self.body) if order in statements]
         return {*reads(chosen), *assigned(chosen)}
-
-    def waiting(self, late: Set[str], others: Set[int] = frozenset()) -> set[int]:
-        """The ids of statements that need these variables, or `others` by their ids."""
-        names, out, before = set(late), set[int](), -1
-        while len(out) != before:
-            before = len(out)
-            for t in self.body:
-                if id(t) not in out and (id(t) in others or not names.isdisjoint([*reads([t]), *assigned([t]), *bound([t])])):
-                    out.add(id(t))
-                    names |= bound([t]) | assigned([t])
-        return out
 
     def repeated(self) -> dict[int, kf.Let]:
         """Statements of the first loop that the second one had better do again: loads of what nobody stores, and a step from there."""

@@ -153,7 +153,7 @@ def apart(
     """
     moving = lambda e: [(s, k) for s, k in terms(e) if not inner.isdisjoint(factors(s))]
     strides = {coefficient(e, index) for e, _ in places}
-    if len({_fixed(e, {index, *inner}) for e, _ in places}) > 1 or len(strides) > 1:
+    if len({steady(e, {index, *inner}) for e, _ in places}) > 1 or len(strides) > 1:
         return False
     c = abs(strides.pop() * step)
     if not c or any(type(s) is tuple and (index in s or not inner.isdisjoint(s)) for e, _ in places for s, _ in terms(e)):
@@ -172,7 +172,7 @@ def apart(
     return high - low < c and (not period or c * (trips - 1) + high - low < period)
 
 
-def _fixed(e: Integer, moving: Set[Any]) -> Integer:
+def steady(e: Integer, moving: Set[Any]) -> Integer:
     """The terms of symbols that stay the same, without the constant."""
     return Affine.of(0, {s: c for s, c in terms(e) if moving.isdisjoint(factors(s))})
 

@@ -9,7 +9,7 @@ import functools
 import re
 import sys
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -214,3 +214,19 @@ def base_items(x: Any) -> Iterable[Any]:
 
 
 _PLAIN = (list, tuple, dict, set, frozenset, collections.deque)
+
+
+def held(x: Any) -> Iterable[Any]:
+    """What a list, tuple, dict or slice holds; nothing of what is none."""
+    if isinstance(x, (list, tuple)):
+        return base_items(x)
+    return dict.values(x) if isinstance(x, dict) else (x.start, x.stop, x.step) if isinstance(x, slice) else ()
+
+
+def with_each(f: Callable[[Any], Any], x: Any) -> Any:
+    """A list, tuple, dict or slice with f of each thing in it; x itself where it is none."""
+    if isinstance(x, tuple) and hasattr(x, "_make"):
+        return x._make(map(f, x))
+    if type(x) is dict:
+        return {k: f(v) for k, v in x.items()}
+    return type(x)(map(f, x)) if type(x) in (list, tuple) else slice(*map(f, held(x))) if isinstance(x, slice) else x

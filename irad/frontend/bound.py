@@ -19,6 +19,7 @@ from irad.frontend.reading import attributes, calls, comprehensions, expressions
 from irad.frontend.reading.protocols import run_without_source
 from irad.frontend.reading.written import call_written
 from irad.frontend.registry import Written
+from irad.frontend.syntax.liveness import liveness_of
 from irad.frontend.syntax.source import Source
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.objects import Either, Env, Nullable
@@ -103,4 +104,4 @@ Written.read = _read_alone
 
 def outermost() -> Activation:
     """The activation around the function that is read."""
-    return Activation(Env(), Source(_CALL, "<the call>", 0), functions.liveness_of(_CALL), None)
+    return Activation(Env(), Source(_CALL, "<the call>", 0), liveness_of(_CALL), None)

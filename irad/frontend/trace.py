@@ -23,7 +23,7 @@ from irad.frontend.bound import SourceReader, outermost
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
 from irad.frontend.reading.returned import Outcome
 from irad.frontend.reading.write_back import put_outside, rely_on_others, written_back
-from irad.frontend.values.arr import Arr, NeedStatic
+from irad.frontend.values.arr import PYTHON, Arr, NeedStatic
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.guards import Capture, Path
 from irad.frontend.values.kept import renumbered
@@ -220,7 +220,7 @@ class _Attempt:
             return self._array(x)
         if not isinstance(x, Arr):
             return Result("static", value=x)
-        kind = {"f64": "float", "i64": "int", "bool": "bool", "c128": "complex"}[x.name] if x.weak else "generic"
+        kind = PYTHON[x.name].__name__ if x.weak else "generic"
         return Result(kind, self._value(x.value))
 
     def _array(self, x: Array) -> Result:

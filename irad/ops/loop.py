@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.affine import Integer, coefficient, constant
-from irad.core.ir import Graph, Node
+from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64, Dim, Type, limits
 from irad.errors import IradTypeError
@@ -71,6 +71,13 @@ class Map:
     def select(n: int, axes: Sequence[int]) -> Map:
         """From n indices, the ones at `axes`."""
         return Map(tuple(tuple(int(j == k) for j in range(n)) + (0,) for k in axes))
+
+
+def beside(node: Node, k: int) -> tuple[Value, ...]:
+    """The positions that the body of a loop yields for out k, beside its indices."""
+    outs = node.attrs["outs"]
+    at = sum(o.width + o.extra for o in outs[:k]) + outs[k].width
+    return node.regions[0].results[at : at + outs[k].extra]
 
 
 _PLACES = {"argmax": 1, "argmin": -1}

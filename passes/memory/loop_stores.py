@@ -14,7 +14,7 @@ from irad.core.affine import substitute
 from irad.core.dependence import Access, meets, renamed
 from irad.core.ir import Graph, Node, Value, values
 from irad.core.types import I64, Dim, affine
-from irad.ops.loop import Map, load
+from irad.ops.loop import Map, beside, load
 from irad.passes.analyses.final_values import FinalValues
 
 
@@ -31,7 +31,7 @@ class LoopStores:
     def apart(self, node: Node, k: int, x: Value) -> bool:
         """Does the loop read elements of x only that its out k stores to in no other trip? What a trip reads it reads first."""
         (body,) = node.regions
-        out, extra = node.attrs["outs"][k], _extra(node, k)
+        out, extra = node.attrs["outs"][k], beside(node, k)
         reads = list(self._reads(body, node.attrs["extents"], x, []))
         if x in body.results or out.width > 1 or any(n.op is not load for n, _ in reads):
             return False
@@ -67,10 +67,3 @@ class LoopStores:
 
     def _access(self, map: Map, operands: Sequence[Value]) -> Access:
         return Access.at(map.at([self._values.form(v) for v in operands]))
-
-
-def _extra(node: Node, k: int) -> tuple[Value, ...]:
-    """The positions that the body yields for out k, beside its indices."""
-    at = sum(o.width + o.extra for o in node.attrs["outs"][:k])
-    out = node.attrs["outs"][k]
-    return node.regions[0].results[at + out.width : at + out.width + out.extra]

@@ -13,7 +13,7 @@ from irad.core.affine import symbols
 from irad.core.ir import Builder, Graph, Node, Program, Value, captures, extents_in, uses
 from irad.ops.array import update
 from irad.ops.constant import empty
-from irad.ops.loop import Out, load, loop
+from irad.ops.loop import Out, beside, load, loop
 from irad.ops.regions import Loop, is_loop, map_control
 from irad.passes.memory.copies import read_in_place
 
@@ -67,7 +67,7 @@ def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
         out = n.attrs["outs"][j]
         if out.kind not in ("store", "add") or n.inputs.count(n.inputs[j]) > 1:
             return []
-        if out.extra and (out.kind == "add" or not _extras(n, j).isdisjoint(inside | _bound(n))):
+        if out.extra and (out.kind == "add" or not (inside | _bound(n)).isdisjoint(beside(n, j))):
             return []
         sites.append((n, j))
         v = n.inputs[j]
@@ -80,12 +80,6 @@ def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
 def _one_place(n: Node, inside: set[Value]) -> bool:
     """Does an update store one element, at the same place in all trips?"""
     return all(isinstance(s, int) or s == "i" for s in n.attrs["spec"]) and inside.isdisjoint(n.inputs[2:])
-
-
-def _extras(n: Node, j: int) -> set[Value]:
-    """The parts of positions of an out that the body yields beside the value."""
-    at = sum(o.width + o.extra for o in n.attrs["outs"][:j]) + n.attrs["outs"][j].width
-    return set(n.regions[0].results[at : at + n.attrs["outs"][j].extra])
 
 
 def _bound(n: Node) -> set[Value]:

@@ -28,7 +28,7 @@ from irad.frontend.control.special import special_method
 from irad.frontend.control.tries import CAUGHT, may_be_caught
 from irad.frontend.control.trips import LoopStatement, stop_flag, trip
 from irad.frontend.reader import Reader, expression
-from irad.frontend.syntax.liveness import Liveness
+from irad.frontend.syntax.liveness import liveness_of
 from irad.frontend.syntax.source import source_of
 from irad.frontend.values.arr import Arr, from_dim
 from irad.frontend.values.objects import Array, Env, Nullable, StructureError, python_method
@@ -260,7 +260,7 @@ def of_expression(r: Reader, e: ast.GeneratorExp, first: Any, state: Env | None 
     """A generator expression as the generator function that it stands for; its first iterable is evaluated."""
     node = _function(e)
     frame, env = r.frame, Env({_FIRST: first}, r.frame.env)
-    return start(r, Activation(env, frame.source, _liveness(node), frame.globals_of, node, around=frame.env), state)
+    return start(r, Activation(env, frame.source, liveness_of(node), frame.globals_of, node, around=frame.env), state)
 
 
 _FIRST = ".0"
@@ -279,11 +279,6 @@ def _function(e: ast.GeneratorExp) -> ast.FunctionDef:
         if "lineno" in getattr(n, "_attributes", ()) and not hasattr(n, "lineno"):
             ast.copy_location(n, e)
     return made
-
-
-@functools.cache
-def _liveness(node: ast.FunctionDef) -> Any:
-    return Liveness(node)
 
 
 def where_found(r: Reader, found: Any, exc: str, message: str, *default: Any) -> Any:

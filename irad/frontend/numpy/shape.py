@@ -105,11 +105,7 @@ def ravel(a: Any, order: str = "C") -> Arr:
     return reshape_array(x, (size_of(x.shape),), order)
 
 
-@method("flatten")
-def flatten(a: Any, order: str = "C") -> Arr:
-    """x.flatten(): one axis, a copy."""
-    return ravel(a, order)
-
+method("flatten")(ravel)  # which is no view
 
 # ---- turning ------------------------------------------------------------
 

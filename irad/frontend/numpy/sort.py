@@ -13,7 +13,7 @@ from irad.frontend.numpy import complex_order
 from irad.frontend.numpy.gather import take_along_axis
 from irad.frontend.numpy.join import items_of
 from irad.frontend.numpy.shape import ravel
-from irad.frontend.registry import ABSENT, method, numpy, refuse_keywords
+from irad.frontend.registry import ABSENT, numpy, refuse_keywords
 from irad.frontend.values.arr import Arr, in_f32, is_traced, lift, materialise, normalize_axis, result_dtype
 from irad.frontend.values.index import getitem
 from irad.ops import elementwise as ew
@@ -105,7 +105,7 @@ def lexsort(keys: Any, axis: Any = -1) -> Arr:
 # ---- searching -----------------------------------------------------------------------------------------------------
 
 
-@numpy("searchsorted")
+@numpy("searchsorted", method="searchsorted")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Arr:
     """np.searchsorted by bisection: one gather per bit of the length. NaN counts as largest, as in np.sort."""
     if side not in ("left", "right"):
@@ -117,12 +117,6 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Arr:
     line, want = lift(x, name).value, lift(v, name).value
     at = _bisect(line, want, strict=side == "left")
     return Arr(at)
-
-
-@method("searchsorted")
-def searchsorted_method(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Arr:
-    """x.searchsorted(v)."""
-    return searchsorted(a, v, side, sorter)
 
 
 def _before(x: Value, y: Value, strict: bool) -> Value:

@@ -13,25 +13,18 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass, array_in, class_behind
-from irad.core.foreign import base_items
-from irad.core.types import DTYPES
+from irad.core.foreign import base_items, held, with_each
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Array, describe
+from irad.frontend.values.objects import Array, class_of_number, describe
 
 Maker = Callable[[Reader, Any, Array, Any], ArrayOfClass]
 
 
 def holds(x: Any) -> bool:
     """Is x such an object, or a list, tuple, dict or slice that holds one?"""
-    if isinstance(x, ArrayOfClass):
-        return True
-    if isinstance(x, (list, tuple)):
-        return any(map(holds, base_items(x)))
-    if type(x) is dict:
-        return any(map(holds, x.values()))
-    return isinstance(x, slice) and any(map(holds, (x.start, x.stop, x.step)))
+    return isinstance(x, ArrayOfClass) or any(map(holds, held(x)))
 
 
 def plain(x: Any) -> Any:
@@ -41,7 +34,7 @@ def plain(x: Any) -> Any:
     if not holds(x):
         return x
     if isinstance(x, slice):
-        return slice(*map(plain, (x.start, x.stop, x.step)))
+        return with_each(plain, x)
     if isinstance(x, dict):
         return {k: plain(v) for k, v in x.items()}
     return type(x)._make(map(plain, x)) if hasattr(x, "_make") else type(x)(map(plain, base_items(x)))  # type: ignore[union-attr]
@@ -51,8 +44,7 @@ def objects_in(x: Any) -> list[ArrayOfClass]:
     """The objects of subclasses in operands, in order."""
     if isinstance(x, ArrayOfClass):
         return [x]
-    items = x.values() if type(x) is dict else base_items(x) if isinstance(x, (list, tuple)) else ()
-    return [o for e in items for o in objects_in(e)]
+    return [o for e in held(x) for o in objects_in(e)]
 
 
 class Probe:
@@ -75,13 +67,8 @@ class Probe:
             content = self.r.read(x)
             return content if isinstance(content, np.ndarray) else _numbers(x)
         if isinstance(x, Arr):
-            kind: Any = {"f64": float, "i64": int, "c128": complex, "bool": bool}[x.name] if x.weak else DTYPES[x.name].type
-            return kind(1)
-        if type(x) in (list, tuple):
-            return type(x)(map(self.of, x))
-        if isinstance(x, slice):
-            return slice(*map(self.of, (x.start, x.stop, x.step)))
-        return {k: self.of(v) for k, v in x.items()} if type(x) is dict else x
+            return class_of_number(x)(1)
+        return with_each(self.of, x)
 
     def run(self, what: str, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """The result for such operands."""

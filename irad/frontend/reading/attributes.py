@@ -36,7 +36,7 @@ from irad.frontend.reading.methods import MUTATING
 from irad.frontend.reading.structured import get_node_attr, set_node_attr
 from irad.frontend.reading.subscripts import settled, store
 from irad.frontend.syntax.source import code_of
-from irad.frontend.values.arr import Arr
+from irad.frontend.values.arr import PYTHON, Arr
 from irad.frontend.values.callables import Native
 from irad.frontend.values.choices import is_object
 from irad.frontend.values.objects import (
@@ -155,7 +155,7 @@ def _python_number_attr(x: Arr, name: str) -> Any:
         return 0.0 if x.name == "f64" else 0
     if name == "denominator" and x.name not in ("f64", "c128"):
         return 1
-    kind = {"f64": float, "i64": int, "bool": bool, "c128": complex}[x.name]
+    kind = PYTHON[x.name]
     if not hasattr(kind, name):
         raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
     return Method(x, name)

@@ -30,7 +30,7 @@ from irad.frontend.reading.class_attributes import is_generated
 from irad.frontend.reading.comprehensions import elements
 from irad.frontend.reading.expressions import COMPARED, compared, lookup_name
 from irad.frontend.reading.functions import call_closure, call_function, refuse_outside
-from irad.frontend.reading.instances import delete_attr, frozen, note_method, plain_attr, plain_set
+from irad.frontend.reading.instances import delete_attr, note_method, plain_attr, plain_set
 from irad.frontend.reading.methods import call_method
 from irad.frontend.reading.native_calls import call_builtin, looks, run_native
 from irad.frontend.reading.numpy_calls import call_numpy, hashed
@@ -410,7 +410,9 @@ def generated_method(r: Reader, fn: types.FunctionType, args: list[Any], kwargs:
         return _filled_in(r, obj, cls, fn, args[1:], kwargs)
     if name in ("__setattr__", "__delattr__"):
         if type(obj) is cls or args[1] in {f.name for f in dataclasses.fields(cls)}:
-            raise frozen(f"cannot {'assign to' if name == '__setattr__' else 'delete'} field {args[1]!r}")
+            raise dataclasses.FrozenInstanceError(
+                f"cannot {'assign to' if name == '__setattr__' else 'delete'} field {args[1]!r}"
+            )
         return plain_set(r, *args) if name == "__setattr__" else delete_attr(r, *args)
     if name == "__hash__":
         return r.call(

@@ -21,7 +21,7 @@ from irad.frontend.reading.called import called
 from irad.frontend.reading.native_calls import run_native
 from irad.frontend.reading.recursion import recursive_call, written_out
 from irad.frontend.reading.written import in_library, run_plainly, runs_plainly
-from irad.frontend.syntax.liveness import Liveness
+from irad.frontend.syntax.liveness import liveness_of
 from irad.frontend.syntax.source import NoSource, Source, source_of
 from irad.frontend.transforms.transform import OUTSIDE
 from irad.frontend.values.arr import Arr
@@ -144,11 +144,6 @@ def _own(node: ast.FunctionDef) -> Iterator[ast.AST]:
         yield n
         if not isinstance(n, (ast.FunctionDef, ast.Lambda)):
             todo += reversed(list(ast.iter_child_nodes(n)))
-
-
-@functools.cache
-def liveness_of(node: ast.FunctionDef | ast.Lambda) -> Liveness:
-    return Liveness(node)
 
 
 def bind(

@@ -339,7 +339,7 @@ def set_instance_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
             note_method(r, obj, "__setattr__", method)
         r.call(method, [obj, name, value])
     elif _is_frozen(obj, name):
-        raise frozen(f"cannot assign to field '{name}'")
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field '{name}'")
     else:
         plain_set(r, obj, name, value)
 
@@ -383,7 +383,7 @@ def delete_attr(r: Reader, obj: Any, name: str) -> None:
         r.call(method, [obj, name])
         return
     if _is_frozen(obj, name):
-        raise frozen(f"cannot delete field '{name}'")
+        raise dataclasses.FrozenInstanceError(f"cannot delete field '{name}'")
     if isinstance(found, property):
         if found.fdel is None:
             raise AttributeError(f"property '{name}' of '{type(obj).__name__}' object has no deleter")
@@ -415,11 +415,6 @@ def _is_frozen(obj: Any, name: str) -> bool:
         if params is not None and params.frozen:
             return type(obj) is cls or any(f.name == name for f in dataclasses.fields(cls))
     return False
-
-
-def frozen(message: str) -> AttributeError:
-    """The exception of a frozen dataclass."""
-    return dataclasses.FrozenInstanceError(message)
 
 
 def place_of_attribute(r: Reader, obj: Any, name: str) -> Name | Attribute:

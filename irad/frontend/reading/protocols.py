@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import CODE, advice, is_instance, is_library, is_value
+from irad.core.foreign import CODE, advice, is_instance, is_library, is_value, with_each
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
@@ -143,12 +143,9 @@ def wrap(r: Reader, x: Any, callee: str) -> Any:
         return TracerArray(r, x, callee)
     if isinstance(x, (Structured, Bytes)):
         raise UnsupportedError(f"{describe(x)} is given to {callee}, whose source cannot be read; give it the fields")
-    if type(x) in (list, tuple):
-        return type(x)(wrap(r, e, callee) for e in x)
-    if isinstance(x, tuple) and hasattr(x, "_make"):  # a named tuple, as np.linalg returns
-        return x._make(wrap(r, e, callee) for e in x)
-    if type(x) is dict:
-        return {k: wrap(r, v, callee) for k, v in x.items()}
+    inside = with_each(lambda e: wrap(r, e, callee), x)
+    if inside is not x:
+        return inside
     if isinstance(x, (Method, Closure)) or isinstance(x, types.FunctionType) and not is_library(x.__module__):
         return lambda *args, **kwargs: wrap(r, r.call(x, list(unwrap(args)), unwrap(kwargs)), callee)
     if is_instance(x) and not is_value(x) and not isinstance(x, CODE):
@@ -163,13 +160,7 @@ def unwrap(x: Any) -> Any:
     """The way back."""
     if isinstance(x, TracerArray):
         return x._object
-    if type(x) in (list, tuple):
-        return type(x)(map(unwrap, x))
-    if isinstance(x, tuple) and hasattr(x, "_make"):
-        return x._make(map(unwrap, x))
-    if type(x) is dict:
-        return {k: unwrap(v) for k, v in x.items()}
-    return slice(*map(unwrap, (x.start, x.stop, x.step))) if isinstance(x, slice) else x
+    return with_each(unwrap, x)
 
 
 def run_without_source(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any], why: str) -> Any:

@@ -61,7 +61,7 @@ def solve(a: Any, b: Any, lower: Any = False, *_: Any, assume_a: Any = None, tra
         factors, rows = factored(x)
         return ops.solve(x, factors, rows, y, trans=bool(transposed))
 
-    return _columns(a, b, run)
+    return with_columns(a, b, run)
 
 
 def _from_triangle(a: Any, lower: bool, hermitian: bool) -> Arr:
@@ -77,10 +77,6 @@ def _from_triangle(a: Any, lower: bool, hermitian: bool) -> Arr:
     return apply_ufunc("add", apply_ufunc("add", rest, middle), turned)
 
 
-def _columns(a: Any, b: Any, run: Any) -> Arr:
-    return with_columns(a, b, run)
-
-
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False, **options: Any) -> Arr:
     """scipy.linalg.solve_triangular; LinAlgError where the diagonal has a zero."""
     kind = {"lower": bool(lower), "trans": _transposed(trans), "unit": bool(unit_diagonal)}
@@ -91,7 +87,7 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_di
             fail_if(ew.eq(d, 0), _ZERO_ON_DIAGONAL)
         return ops.triangular_solve(x, y, **kind)
 
-    return _columns(a, b, _adjoint(trans, run))
+    return with_columns(a, b, _adjoint(trans, run))
 
 
 # ---- Cholesky and LU factors -----------------------------------------------------------------------------------------------
@@ -117,7 +113,7 @@ def cho_solve(c_and_lower: Any, b: Any, **options: Any) -> Arr:
             y = _adjoint("C" if trans else "N", solved)(x, y)
         return y
 
-    return _columns(c, b, run)
+    return with_columns(c, b, run)
 
 
 def lu_factor(a: Any, **options: Any) -> tuple[Arr, Arr]:
@@ -141,7 +137,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, **options: Any) -> Arr:
             y = ops.triangular_solve(x, y, lower=low, trans=turned, unit=low)
         return matrix.place_rows(y, order) if turned else y
 
-    return _columns(lu, b, _adjoint(trans, run))
+    return with_columns(lu, b, _adjoint(trans, run))
 
 
 def _row_order(swaps: Value) -> Value:

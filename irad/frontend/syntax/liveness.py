@@ -7,6 +7,7 @@ result is an over-approximation: a name that is not in the set is certainly dead
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable
 
 Names = frozenset[str]
@@ -162,3 +163,6 @@ def _escaping(function: ast.FunctionDef | ast.Lambda) -> Names:
             elif isinstance(n, (ast.Nonlocal, ast.Global)):
                 out.update(n.names)
     return frozenset(out)
+
+
+liveness_of = functools.cache(Liveness)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items
+from irad.core.foreign import base_items, held
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import DTYPES, Dim, Extent, Type, complex_dtype, dtype_name, is_complex, is_int, promote
@@ -74,22 +74,12 @@ def whole_numbers(x: Any) -> list[Arr]:
     """The traced integers in an operand, and those that the extents of its arrays are computed from."""
     if isinstance(x, Arr):
         return [x] if not x.shape and is_int(x.name) else [Arr(v, True) for v in x.value.type.symbols]
-    if isinstance(x, slice):
-        x = (x.start, x.stop, x.step)
-    if isinstance(x, dict):
-        x = [*dict.values(x)]
-    return [n for e in base_items(x) for n in whole_numbers(e)] if isinstance(x, (list, tuple)) else []
+    return [n for e in held(x) for n in whole_numbers(e)]
 
 
 def is_traced(x: Any) -> bool:
     """Is x an `Arr`, or a list, tuple, dict or slice that holds one somewhere?"""
-    if isinstance(x, Arr):
-        return True
-    if isinstance(x, (list, tuple)):
-        return any(map(is_traced, base_items(x)))
-    if isinstance(x, dict):
-        return any(map(is_traced, dict.values(x)))
-    return isinstance(x, slice) and any(map(is_traced, (x.start, x.stop, x.step)))
+    return isinstance(x, Arr) or any(map(is_traced, held(x)))
 
 
 # ---- dtypes -------------------------------------------------------------------------------------------------
@@ -114,7 +104,7 @@ def is_weak(x: Any) -> bool:
     return isinstance(x, (int, float, complex)) and not isinstance(x, (bool, np.generic))
 
 
-_PYTHON = ((bool, "bool"), (int, "i64"), (float, "f64"), (complex, "c128"))
+PYTHON = {"bool": bool, "i64": int, "f64": float, "c128": complex}  # the classes of weak numbers, as `isinstance` tells them
 
 
 def dtype_of(x: Any) -> str:
@@ -122,7 +112,7 @@ def dtype_of(x: Any) -> str:
     if isinstance(x, Arr):
         return x.name
     if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
-        return next(name for kind, name in _PYTHON if isinstance(x, kind))
+        return next(name for name, kind in PYTHON.items() if isinstance(x, kind))
     if isinstance(x, (list, tuple)) and is_traced(x):
         return reduce(promote, [dtype_of(e) for e in x])
     a = np.asarray(x)
@@ -132,7 +122,7 @@ def dtype_of(x: Any) -> str:
 def numpy_kind(x: Any) -> Any:
     """What `ufunc.resolve_dtypes` wants for an operand: a dtype, or `int`, `float` or `complex` for a weak Python number."""
     if is_weak(x):
-        return {"i64": int, "f64": float, "c128": complex}[dtype_of(x)]
+        return PYTHON[dtype_of(x)]
     return DTYPES[dtype_of(x)]
 
 

@@ -31,6 +31,10 @@ MOST = 32
 _FUNCTIONS = (Closure, types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.mean))
 _MADE_EACH_TIME = (types.MethodType, functools.partial, range, slice)  # what such a thing is, its parts say
 _CONTENTS = (list, tuple, dict, set, frozenset, collections.deque, str, int, float, complex)  # of a class of the program, say
+_NAMED = (
+    (types.MethodType, "methods"), (range, "ranges"), (tuple, "tuples"), (slice, "slices"), (enum.Enum, "members of an enumeration"),
+    (type, "classes"),
+)  # fmt: skip
 _THINGS = (enum.Enum, type, *_FUNCTIONS, *_MADE_EACH_TIME)
 
 
@@ -56,11 +60,8 @@ def _is_known_tuple(x: Any) -> bool:
 
 def is_object(x: Any) -> bool:
     """Is it an object of a class of the program that has attributes?"""
-    if isinstance(x, (Arr, Array, Maybe, Nullable, Poison, Stand, Choice, Text, type, *_THINGS, *_CONTENTS)) or not is_instance(
-        x
-    ):
-        return False
-    return type(x).__module__.split(".")[0] != "irad" and not isinstance(x, BaseException)
+    others = (Arr, Array, Maybe, Nullable, Poison, Stand, Choice, Text, type, BaseException, *_THINGS, *_CONTENTS)
+    return not isinstance(x, others) and is_instance(x) and type(x).__module__.split(".")[0] != "irad"
 
 
 def number_of(x: Any) -> Arr:
@@ -126,18 +127,7 @@ def either(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...] | str:
 
 def one_of(options: tuple[Any, ...]) -> str:
     """What a variable is that is one of some known things, in the words of an error."""
-    kinds = [
-        (is_object, "objects"),
-        (lambda x: isinstance(x, types.MethodType), "methods"),
-        (lambda x: isinstance(x, range), "ranges"),
-    ]
-    kinds += [
-        (lambda x: isinstance(x, tuple), "tuples"),
-        (lambda x: isinstance(x, slice), "slices"),
-        (lambda x: isinstance(x, enum.Enum), "members of an enumeration"),
-    ]
-    kinds += [(lambda x: isinstance(x, type), "classes")]
-    named = {next((name for test, name in kinds if test(x)), "functions") for x in options}
+    named = {"objects" if is_object(x) else next((n for kind, n in _NAMED if isinstance(x, kind)), "functions") for x in options}
     *first, last = sorted(named)
     return f"one of several {', '.join(first)}{' and ' if first else ''}{last}"
 

@@ -14,6 +14,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.random_streams import number
 from irad.core.structured import child, fields
 from irad.core.types import Type, dtype_name
+from irad.frontend.values.arr import PYTHON
 
 INT32 = (-(2**31), 2**31 - 1)
 
@@ -108,7 +109,7 @@ class Capture:
         if self.weak and type(x) is int:
             return self.type.dtype == "i64" and INT32[0] <= x <= INT32[1]
         if self.weak:
-            return type(x) is {"f64": float, "i64": int, "bool": bool, "c128": complex}[self.type.dtype]
+            return type(x) is PYTHON[self.type.dtype]
         if not isinstance(x, (np.ndarray, np.generic)):
             return False
         return Type(dtype_name(x.dtype.newbyteorder("=")) or "", x.shape) == self.type

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, describe_class, found_in_class, is_instance, own_names
+from irad.core.foreign import base_items, describe_class, found_in_class, held, is_instance, own_names
 from irad.core.ir import Builder, Value, current
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.structured import Bytes, Structured
 from irad.core.types import Dim, Type, type_of
 from irad.errors import UnsupportedError
-from irad.frontend.values.arr import Arr, NeedStatic
+from irad.frontend.values.arr import PYTHON, Arr, NeedStatic
 from irad.frontend.values.layout import c_strides, is_c
 from irad.frontend.values.runs import Run, of_a_loop
 from irad.frontend.values.steps import Step, Stopped
@@ -382,7 +382,7 @@ def class_of_number(x: Any) -> type:
     """The class that Python would see."""
     if not isinstance(x, Arr):
         return type(x)
-    return {"f64": float, "i64": int, "bool": bool, "c128": complex}[x.name] if x.weak else x.type.numpy.type
+    return PYTHON[x.name] if x.weak else x.type.numpy.type
 
 
 def is_traced_deep(x: Any) -> bool:
@@ -391,12 +391,8 @@ def is_traced_deep(x: Any) -> bool:
         return True
     if isinstance(x, Array):
         return isinstance(x, Either) or not isinstance(x.read(), np.ndarray)
-    if isinstance(x, (list, tuple, set, frozenset, collections.deque)):
-        return any(map(is_traced_deep, base_items(x)))
-    if isinstance(x, dict):
-        return any(map(is_traced_deep, dict.values(x)))
-    if isinstance(x, slice):
-        return any(map(is_traced_deep, (x.start, x.stop, x.step)))
+    if isinstance(x, (list, tuple, dict, slice, set, frozenset, collections.deque)):
+        return any(map(is_traced_deep, held(x) if isinstance(x, (dict, slice)) else base_items(x)))
     if isinstance(x, Structured):
         return any(map(is_traced_deep, x.children))
     if isinstance(x, Bytes):
@@ -414,7 +410,7 @@ def holds_traced(x: Any) -> bool:
 def reads_traced(x: Any) -> bool:
     """Does x hold traced values, or objects of the program that do?"""
     if isinstance(x, (list, tuple)):
-        return any(map(reads_traced, base_items(x)))
+        return any(map(reads_traced, held(x)))
     return is_traced_deep(x) or (is_instance(x) and not isinstance(x, type) and holds_traced(x))
 
 
@@ -432,8 +428,7 @@ def describe(x: Any) -> str:
     if isinstance(x, Array):
         return f"an array {x.type}"
     if isinstance(x, Arr):
-        names = {"f64": "float", "i64": "int", "bool": "bool", "c128": "complex"}
-        kind = names.get(x.name, x.name) if x.weak else f"NumPy scalar {x.name}"
+        kind = PYTHON[x.name].__name__ if x.weak else f"NumPy scalar {x.name}"
         return f"an {kind}" if kind == "int" else f"a {kind}"
     if isinstance(x, Structured):
         return f"a {'record' if x.layout.scalar else 'structured array'} of {', '.join(x.layout.dtype.names or ())}"

@@ -59,32 +59,27 @@ def _extreme(x, region, structure, mode, cval, origins, reduce):
     return reduce(np.stack([v for _, v in found]), 0)
 
 
-@written("scipy.ndimage.minimum_filter")
-def minimum_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
-    x = np.asarray(input)
-    return _extreme(x, _region(x, size, footprint), None, mode, cval, _every(origin, x.ndim), np.min)
+def _of_neighbours(name, reduce):
+    @written(f"scipy.ndimage.{name}")
+    def call(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+        x = np.asarray(input)
+        return _extreme(x, _region(x, size, footprint), None, mode, cval, _every(origin, x.ndim), reduce)
+
+    return call
 
 
-@written("scipy.ndimage.maximum_filter")
-def maximum_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
-    x = np.asarray(input)
-    return _extreme(x, _region(x, size, footprint), None, mode, cval, _every(origin, x.ndim), np.max)
+def _in_a_line(name, whole):
+    @written(f"scipy.ndimage.{name}")
+    def call(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
+        line = lambda n: [n if d == axis % np.ndim(input) else 1 for d in range(np.ndim(input))]
+        return whole(input, line(size), None, None, mode, cval, [o - 1 for o in line(origin + 1)])
+
+    return call
 
 
-def _line(size, axis, ndim):
-    return [size if d == axis % ndim else 1 for d in range(ndim)]
-
-
-@written("scipy.ndimage.minimum_filter1d")
-def minimum_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
-    n = np.ndim(input)
-    return minimum_filter(input, _line(size, axis, n), None, None, mode, cval, [o - 1 for o in _line(origin + 1, axis, n)])
-
-
-@written("scipy.ndimage.maximum_filter1d")
-def maximum_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
-    n = np.ndim(input)
-    return maximum_filter(input, _line(size, axis, n), None, None, mode, cval, [o - 1 for o in _line(origin + 1, axis, n)])
+minimum_filter, maximum_filter = _of_neighbours("minimum_filter", np.min), _of_neighbours("maximum_filter", np.max)
+minimum_filter1d = _in_a_line("minimum_filter1d", minimum_filter)
+maximum_filter1d = _in_a_line("maximum_filter1d", maximum_filter)
 
 
 def _ranked(x, rank, region, mode, cval, origin):

@@ -164,7 +164,8 @@ def peak_widths(x, peaks, rel_height=0.5, prominence_data=None, wlen=None):
     return high - low, level, low, high
 
 
-def _extrema(data, comparator, axis, order, mode):
+@written("scipy.signal.argrelextrema", always=True)
+def argrelextrema(data, comparator, axis=0, order=1, mode="clip"):
     if int(order) != order or order < 1:
         raise ValueError("Order must be an int >= 1")
     x = constant(np.moveaxis(np.asarray(data), axis, 0))
@@ -177,19 +178,14 @@ def _extrema(data, comparator, axis, order, mode):
     return np.nonzero(np.moveaxis(there, 0, axis))
 
 
-@written("scipy.signal.argrelextrema", always=True)
-def argrelextrema(data, comparator, axis=0, order=1, mode="clip"):
-    return _extrema(data, comparator, axis, order, mode)
-
-
 @written("scipy.signal.argrelmax")
 def argrelmax(data, axis=0, order=1, mode="clip"):
-    return _extrema(data, np.greater, axis, order, mode)
+    return argrelextrema(data, np.greater, axis, order, mode)
 
 
 @written("scipy.signal.argrelmin")
 def argrelmin(data, axis=0, order=1, mode="clip"):
-    return _extrema(data, np.less, axis, order, mode)
+    return argrelextrema(data, np.less, axis, order, mode)
 
 
 # ---- filters of neighbours -----------------------------------------------------------------------------------------------------------------

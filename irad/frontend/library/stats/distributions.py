@@ -59,11 +59,6 @@ def distribution(rule):
     return rule
 
 
-def rule_of(name):
-    """The class of a distribution; None if there is none."""
-    return RULES.get(name)
-
-
 # ---- on the whole line ----------------------------------------------------------------------------------------------------------
 
 

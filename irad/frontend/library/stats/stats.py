@@ -7,7 +7,7 @@ from scipy import linalg
 from scipy import special as sp
 
 from irad.errors import UnsupportedError
-from irad.frontend.library.stats.distributions import LOG_2PI, rule_of
+from irad.frontend.library.stats.distributions import LOG_2PI, RULES
 from irad.frontend.registry import written
 
 # ---- parameters ------------------------------------------------------------------------------------------------------------------
@@ -22,7 +22,7 @@ def _place(self, x, args, kwds):
 
 
 def _parameters(self, args, kwds):
-    rule = rule_of(self.name)
+    rule = RULES.get(self.name)
     if rule is None:
         raise UnsupportedError(f"scipy.stats.{self.name} of traced numbers is not supported; docs/scipy.md lists those that are")
     names = (*rule.shapes, "loc") if rule.discrete else (*rule.shapes, "loc", "scale")
@@ -88,7 +88,7 @@ def _unchecked(name, f):
     written(f"scipy.stats._continuous_distns.norm_gen._{name}", always=True)(lambda self, x: f(x))
 
 
-_STANDARD = rule_of("norm")
+_STANDARD = RULES["norm"]
 _unchecked("pdf", lambda x: np.exp(_STANDARD.logpdf(x)))
 for _name in ("logpdf", "cdf", "logcdf", "sf", "ppf"):
     _unchecked(_name, getattr(_STANDARD, _name))
