@@ -32,53 +32,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "IradError",
-    "IradTypeError",
-    "IradValueError",
-    "ShapeError",
-    "UnsupportedError",
-    "callback",
-    "check_grads",
-    "checkpoint",
-    "compile",
-    "custom_jvp",
-    "custom_vjp",
-    "export",
-    "flatten",
-    "grad",
-    "hessian",
-    "hvp",
-    "jacobian",
-    "jvp",
-    "linearize",
-    "load",
-    "register_type",
-    "release_memory",
-    "stop_gradient",
-    "to_casadi",
-    "to_jax",
-    "to_pytensor",
-    "to_torch",
-    "value_and_grad",
-    "vjp",
-    "vmap",
-]
+    "IradError", "IradTypeError", "IradValueError", "ShapeError", "UnsupportedError", "callback", "check_grads", "checkpoint",
+    "compile", "custom_jvp", "custom_vjp", "export", "flatten", "grad", "hessian", "hvp", "jacobian", "jvp", "linearize",
+    "load", "register_type", "release_memory", "stop_gradient", "to_casadi", "to_jax", "to_pytensor", "to_torch",
+    "value_and_grad", "vjp", "vmap",
+]  # fmt: skip
 
 _LATER = {
-    "callback": "irad.custom",
-    "check_grads": "irad.validation.check_grads",
-    "custom_jvp": "irad.custom",
-    "custom_vjp": "irad.custom",
-    "export": "irad.ahead.library",
-    "flatten": "irad.flat",
-    "load": "irad.core.reading",
-    "release_memory": "irad.codegen.call.memory",
-    "stop_gradient": "irad.custom",
-    "to_casadi": "irad.interop.casadi",
-    "to_jax": "irad.interop.jax",
-    "to_pytensor": "irad.interop.pytensor",
-    "to_torch": "irad.interop.torch",
-}
+    "callback": "irad.custom", "check_grads": "irad.validation.check_grads", "custom_jvp": "irad.custom",
+    "custom_vjp": "irad.custom", "export": "irad.ahead.library", "flatten": "irad.flat", "load": "irad.core.reading",
+    "release_memory": "irad.codegen.call.memory", "stop_gradient": "irad.custom", "to_casadi": "irad.interop.casadi",
+    "to_jax": "irad.interop.jax", "to_pytensor": "irad.interop.pytensor", "to_torch": "irad.interop.torch",
+}  # fmt: skip
 
 _MODULES = ("graph", "mpi")
 

@@ -138,15 +138,8 @@ def shortened(e: BaseException) -> BaseException:
     return e.with_traceback(_chained(kept))
 
 
-_PYTHON = (
-    TypeError,
-    ValueError,
-    ArithmeticError,
-    NameError,
-    LookupError,
-    AttributeError,
-    OSError,
-)  # what Python's own functions raise, called by irad
+# What Python's own functions raise, called by irad
+_PYTHON = (TypeError, ValueError, ArithmeticError, NameError, LookupError, AttributeError, OSError)
 
 
 def _frames(t: TracebackType | None) -> Iterator[TracebackType]:

@@ -45,16 +45,8 @@ class Stage:
     exact: bool = False
 
 
-EXACT = (
-    "inline",
-    "simplify",
-    "fold",
-    "cse",
-    "licm",
-    "ranges",
-    "dce",
-    "custom",
-)  # of programs that are no derivatives and without powers
+# Of programs that are no derivatives and without powers
+EXACT = ("inline", "simplify", "fold", "cse", "licm", "ranges", "dce", "custom")
 
 
 def stages(program: Program, given: Options = DEFAULT, kernels: bool = True) -> Iterator[Stage]:

@@ -23,22 +23,8 @@ from irad.frontend.values.reach import full
 from irad.frontend.values.state import Name, Place
 
 _ENDS = (
-    Arr,
-    Reader,
-    ast.AST,
-    Builder,
-    Node,
-    Value,
-    np.ndarray,
-    np.generic,
-    str,
-    bytes,
-    int,
-    float,
-    complex,
-    type,
-    types.ModuleType,
-)
+    Arr, Reader, ast.AST, Builder, Node, Value, np.ndarray, np.generic, str, bytes, int, float, complex, type, types.ModuleType,
+)  # fmt: skip
 
 
 def references(r: Reader, cell: Cell) -> int:

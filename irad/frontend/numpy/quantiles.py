@@ -172,13 +172,8 @@ def _closest(n: Any, q: Any) -> Any:
     return op("where")(stays, low, add(low, 1.0))
 
 
-_PICKS = (
-    "lower",
-    "higher",
-    "nearest",
-    "inverted_cdf",
-    "closest_observation",
-)  # methods that give an element of the sample, in its own dtype
+# Methods that give an element of the sample, in its own dtype
+_PICKS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 _LESS_ONE = lambda n: sub(n, 1.0) if isinstance(n, Arr) else n - 1  # a Python number stays one, so that q decides the dtype
 _EVEN = lambda n, q: mul(_LESS_ONE(n), q)
 _POSITION: dict[str, Callable[[Any, Any], Any]] = {

@@ -27,22 +27,9 @@ from irad.ops.intervals import bound, interval
 
 # Modules that register methods and operators, or what most programs use.
 for _name in (
-    "attributes",
-    "complex",
-    "elementwise",
-    "functions",
-    "gather",
-    "join",
-    "linalg",
-    "make",
-    "move",
-    "operators",
-    "reduce",
-    "scan",
-    "shape",
-    "sort",
-    "quantiles",
-):
+    "attributes", "complex", "elementwise", "functions", "gather", "join", "linalg", "make", "move", "operators", "reduce",
+    "scan", "shape", "sort", "quantiles",
+):  # fmt: skip
     import_module(f"irad.frontend.numpy.{_name}")
 
 # Modules that are imported when a function of NumPy is not among those above; they register functions only, no methods.

@@ -132,18 +132,8 @@ _REDUCE: dict[str, Callable[..., Arr]] = {
     "minimum": _axis0(min_of, False), "logical_or": _axis0(any_of, False), "logical_and": _axis0(all_of, False),
 }  # fmt: skip
 _TREE = (
-    "fmax",
-    "fmin",
-    "logaddexp",
-    "logaddexp2",
-    "hypot",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "logical_xor",
-    "gcd",
-    "lcm",
-)
+    "fmax", "fmin", "logaddexp", "logaddexp2", "hypot", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_xor", "gcd", "lcm",
+)  # fmt: skip
 _SCAN: dict[str, Callable[..., Arr]] = {
     "add": lambda array, axis=0, dtype=None, out=None: cumsum_of(array, axis, dtype),
     "multiply": lambda array, axis=0, dtype=None, out=None: cumprod_of(array, axis, dtype),

@@ -378,20 +378,9 @@ _OF_ITEMS: dict[Any, Callable[..., tuple[Any, ...]]] = {
     collections.defaultdict: lambda r, factory=None, *given: (factory, *(_pairs(r, *given) if given else ())),
 }
 _HOLDERS = (
-    BaseException,
-    tuple,
-    list,
-    dict,
-    collections.deque,
-    collections.ChainMap,
-    collections.UserDict,
-    collections.UserList,
-    slice,
-    types.SimpleNamespace,
-    functools.partial,
-    type,
-    property,
-)
+    BaseException, tuple, list, dict, collections.deque, collections.ChainMap, collections.UserDict, collections.UserList,
+    slice, types.SimpleNamespace, functools.partial, type, property,
+)  # fmt: skip
 
 
 def _holds_anything(cls: type) -> bool:

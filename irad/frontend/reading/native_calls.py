@@ -41,19 +41,9 @@ _NOW = {"now", "today", "utcnow", "cwd", "home", "exists", "is_file", "is_dir", 
         "resolve", "expanduser", "touch", "mkdir", "unlink", "write_text", "write_bytes", "open"}  # fmt: skip
 _NOW_MODULES = {"datetime", "_datetime", "pathlib", "posixpath", "ntpath", "genericpath"}
 _FILES = {
-    "load",
-    "loadtxt",
-    "genfromtxt",
-    "fromfile",
-    "fromregex",
-    "memmap",
-    "open_memmap",
-    "save",
-    "savetxt",
-    "savez",
-    "seterr",
+    "load", "loadtxt", "genfromtxt", "fromfile", "fromregex", "memmap", "open_memmap", "save", "savetxt", "savez", "seterr",
     "geterr",
-}
+}  # fmt: skip
 
 
 def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -23,19 +23,9 @@ CHANGES = {
     "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__", "__iand__", "__ixor__", "__isub__",
 }  # fmt: skip
 _WRITERS = {
-    "fill",
-    "put",
-    "partition",
-    "itemset",
-    "copyto",
-    "place",
-    "putmask",
-    "put_along_axis",
-    "fill_diagonal",
-    "at",
-    "shuffle",
+    "fill", "put", "partition", "itemset", "copyto", "place", "putmask", "put_along_axis", "fill_diagonal", "at", "shuffle",
     "resize",
-}
+}  # fmt: skip
 _STORES = {
     "STORE_ATTR": "attr",
     "DELETE_ATTR": "attr",

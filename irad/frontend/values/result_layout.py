@@ -17,18 +17,9 @@ from irad.frontend.values.layout import f_strides, in_memory_order, memory_order
 from irad.frontend.values.objects import Array
 
 _KEEPING = {
-    np.where,
-    np.clip,
-    np.round,
-    np.around,
-    np.nan_to_num,
-    np.sort,
-    np.real,
-    np.zeros_like,
-    np.ones_like,
-    np.empty_like,
+    np.where, np.clip, np.round, np.around, np.nan_to_num, np.sort, np.real, np.zeros_like, np.ones_like, np.empty_like,
     np.full_like,
-}
+}  # fmt: skip
 _MAKING = {np.zeros, np.ones, np.empty, np.full}
 KEEPING_METHODS = {"clip", "round"}
 
