@@ -42,7 +42,7 @@ def _const_interval(*, value: Any, type: Type) -> tuple[float, float]:
 
 const = Op(
     "const", _infer_const, _eval_const, vjp=lambda ad, node, cts, adj: None, jvp=lambda ad, node, tan: [None], cheap=True,
-    intervals=_const_interval,
+    exact=True, intervals=_const_interval,
     cost=0, fills=True, doc="value: a Python number, splat over `type` (whose extents may be run-time ones), or a NumPy array of that very type",
 )  # fmt: skip
 

@@ -49,6 +49,8 @@ class Op:
     linear: bool = False  # linear in the inputs that the jvp differentiates: nothing is saved
     domain: tuple[tuple[float, float], ...] = ()  # per input, where tests sample it
     intervals: Callable[..., tuple[float, float]] | None = None
+    wraps: bool = False  # of integers: a result that the dtype cannot hold is another one, within its bounds
+    exact: bool = False  # `intervals` hold of floats too, as of what moves: nothing is rounded
     cost: float = 1.0  # of an element, in additions, about; 0 where nothing is computed. From HEAVY on it is a library function
     unit: Any = None  # elementwise: what a fold may start with, where that is one number for all dtypes
     extreme: int = 0  # elementwise: the larger operand: 1; the smaller one: -1

@@ -170,14 +170,14 @@ def _floordiv_interval(a: tuple[float, float], b: tuple[float, float]) -> tuple[
 
 add = elementwise(
     "add", np.add, lambda x, y, o: (ONE, ONE), kinds="biufc", commutes=True, cheap=True,
-    intervals=lambda a, b: (a[0] + b[0], a[1] + b[1]), unit=0, zero_at="all", adds=1,
+    wraps=True, intervals=lambda a, b: (a[0] + b[0], a[1] + b[1]), unit=0, zero_at="all", adds=1,
 )  # fmt: skip
 sub = elementwise(
     "sub", np.subtract, lambda x, y, o: (ONE, MINUS_ONE), kinds="iufc", cheap=True,
-    intervals=lambda a, b: (a[0] - b[1], a[1] - b[0]), zero_at="all", adds=-1,
+    wraps=True, intervals=lambda a, b: (a[0] - b[1], a[1] - b[0]), zero_at="all", adds=-1,
 )  # fmt: skip
 mul = elementwise(
-    "mul", np.multiply, lambda x, y, o: (y, x), kinds="biufc", commutes=True, cheap=True, intervals=_mul_interval, unit=1,
+    "mul", np.multiply, lambda x, y, o: (y, x), kinds="biufc", commutes=True, cheap=True, wraps=True, intervals=_mul_interval, unit=1,
 )  # fmt: skip
 div = elementwise(
     "div", np.divide,
@@ -185,7 +185,14 @@ div = elementwise(
     cheap_in_lanes=True,
 )  # fmt: skip
 neg = elementwise(
-    "neg", np.negative, lambda x, o: (MINUS_ONE,), kinds="iufc", cheap=True, intervals=lambda a: (-a[1], -a[0]), finite=True
+    "neg",
+    np.negative,
+    lambda x, o: (MINUS_ONE,),
+    kinds="iufc",
+    cheap=True,
+    wraps=True,
+    intervals=lambda a: (-a[1], -a[0]),
+    finite=True,
 )
 szmul = elementwise(
     "szmul", lambda c, p: np.where(c == 0, np.zeros_like(c), c * p)[()],
@@ -216,7 +223,7 @@ fmod = elementwise(
     doc="sign of the dividend, as C's fmod",
 )  # fmt: skip
 abs_ = elementwise("abs", np.abs, lambda x, o: (sign(x),), kinds="iuf", cheap=True,
-                   intervals=lambda a: (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1])), max(abs(a[0]), abs(a[1]))), finite=True)  # fmt: skip
+                   wraps=True, intervals=lambda a: (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1])), max(abs(a[0]), abs(a[1]))), finite=True)  # fmt: skip
 sign = elementwise("sign", np.sign, lambda x, o: (ZERO,), kinds="iuf",
                    cheap=True, flat=True, finite=True, zero_at="anywhere", doc="0 at 0, NaN at NaN")  # fmt: skip
 copysign = elementwise("copysign", np.copysign, lambda x, y, o: (sign(x) * copysign(1, y), ZERO), cheap=True)
@@ -257,7 +264,7 @@ def _jvp_select(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 select = Elementwise(
     "select", _infer_select, lambda c, x, y: np.asarray(np.where(c, x, y))[()], _vjp_select, _jvp_select, elementwise=True, cheap=True,
-    linear=True, intervals=lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    linear=True, exact=True, intervals=lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
     finite=True, chooses=True, doc="x where c, else y; the branch not chosen contributes nothing",
 )  # fmt: skip
 
@@ -284,15 +291,15 @@ def _or_nan(cmp: Callable[[Value, Value], Value], nan_wins: bool) -> Callable[[V
 
 maximum = elementwise(
     "maximum", np.maximum, _share(_or_nan(lambda x, y: x > y, True)), kinds="biuf", commutes=True, cheap_in_lanes=True,
-    intervals=lambda a, b: (max(a[0], b[0]), max(a[1], b[1])), finite=True, extreme=1, idempotent=True,
+    exact=True, intervals=lambda a, b: (max(a[0], b[0]), max(a[1], b[1])), finite=True, extreme=1, idempotent=True,
     doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
 minimum = elementwise(
     "minimum", np.minimum, _share(_or_nan(lambda x, y: x < y, True)), kinds="biuf", commutes=True, cheap_in_lanes=True,
-    intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), finite=True, extreme=-1, idempotent=True,
+    exact=True, intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), finite=True, extreme=-1, idempotent=True,
     doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
-limit = elementwise("limit", np.minimum, kinds="i", cheap=True, intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+limit = elementwise("limit", np.minimum, kinds="i", cheap=True, exact=True, intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
                     doc="the smaller one: an extent and its bound, which stays where a check before it says that it is met")  # fmt: skip
 fmax = elementwise(
     "fmax", np.fmax, _share(_or_nan(lambda x, y: x > y, False)), kinds="biuf", extreme=1, doc="the other one if one is NaN"
@@ -482,7 +489,7 @@ def _vjp_cast(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 
 cast = Elementwise(
     "cast", _infer_cast, _eval_cast, _vjp_cast, lambda ad, node, tan: [node.op(tan.get(node.inputs[0]), **node.attrs)],
-    elementwise=True, cheap=True, linear=True, intervals=lambda a, **_: a, doc="NumPy's astype; float to integer truncates (out of range: saturates, NaN: 0), complex to real drops the imaginary part",
+    elementwise=True, cheap=True, linear=True, wraps=True, exact=True, intervals=lambda a, **_: a, doc="NumPy's astype; float to integer truncates (out of range: saturates, NaN: 0), complex to real drops the imaginary part",
 )  # fmt: skip
 
 

@@ -17,11 +17,6 @@ from irad.core.ir import Builder, Node, Value, current
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import DTYPES, Dim, form, is_complex, is_float
 
-_WRAPS = {"add", "sub", "mul", "neg", "abs", "cast", "pow", "left_shift", "sum", "cumsum"}
-_EXACT = {
-    "const", "maximum", "minimum", "limit", "select", "broadcast", "reshape", "transpose", "index", "concat", "cast",
-    "max", "min",
-}  # fmt: skip
 _DEPTH = 64  # definitions followed: enough for index arithmetic, and no recursion trouble on long chains
 
 
@@ -133,14 +128,9 @@ def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
     dtype = v.type.dtype
     lo, hi = whole = WHOLE if v.type.differentiable or dtype == "tape" else int_range(dtype)
     node = next((s.defs[v] for s in chain if v in s.defs), None)
-    if (
-        node is None
-        or depth == 0
-        or (node.op.intervals is None and node.op.name != "sum")
-        or is_complex(dtype)
-        or is_float(dtype)
-        and node.op.name not in _EXACT
-    ):
+    if node is None or depth == 0 or (node.op.intervals is None and node.op.name != "sum") or is_complex(dtype):
+        return whole
+    if is_float(dtype) and not (node.op.exact or node.op.moves):
         return whole
     if node.op.name == "const":
         return _const(node, whole)
@@ -150,7 +140,7 @@ def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
     a, b = node.op.intervals(*given, **node.attrs) if node.op.intervals is not None else _of_sum(node, given[0], chain, depth)
     if node.op.name == "cast" and not is_float(dtype) and node.inputs[0].type.differentiable:
         a, b = min(a, 0), max(b, 0)  # NaN becomes 0
-    return whole if node.op.name in _WRAPS and (a < lo or b > hi) else (max(a, lo), min(b, hi))
+    return whole if node.op.wraps and (a < lo or b > hi) else (max(a, lo), min(b, hi))
 
 
 def _of_sum(node: Node, each: Interval, chain: list[_Scope], depth: int) -> Interval:

@@ -234,4 +234,4 @@ def _vjp_concat(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 
 
 concat = Op("concat", _infer_concat, lambda *xs, axis: np.concatenate(xs, axis), _vjp_concat,
-            linear(), linear=True, intervals=lambda *a, **_: (min(x[0] for x in a), max(x[1] for x in a)), finite=True)  # fmt: skip
+            linear(), linear=True, exact=True, intervals=lambda *a, **_: (min(x[0] for x in a), max(x[1] for x in a)), finite=True)  # fmt: skip

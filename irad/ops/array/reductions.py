@@ -153,12 +153,12 @@ argmin = Op(
     "argmin", _infer_arg, lambda x, *, axis: np.argmin(x, axis), fold="argmin", doc="the first one; a NaN counts as smallest"
 )
 sum_ = Op("sum", _infer_reduce("iufc"), lambda x, *, axes: np.sum(x, axes, dtype=np.asarray(x).dtype), _vjp_sum, linear(1),
-          linear=True, fold="add")  # fmt: skip
+          linear=True, wraps=True, fold="add")  # fmt: skip
 prod_ = Op("prod", _infer_reduce("iufc"), lambda x, *, axes: np.prod(x, axes, dtype=np.asarray(x).dtype), _vjp_prod, _jvp_prod,
            fold="mul")  # fmt: skip
 max_ = Op("max", _infer_reduce("biuf"), lambda x, *, axes: np.max(x, axes), _vjp_extreme(argmax), _jvp_extreme(argmax),
-          intervals=lambda a, **_: a, fold="maximum", doc="NaN if any is; the slope goes to the first largest element")  # fmt: skip
+          exact=True, intervals=lambda a, **_: a, fold="maximum", doc="NaN if any is; the slope goes to the first largest element")  # fmt: skip
 min_ = Op("min", _infer_reduce("biuf"), lambda x, *, axes: np.min(x, axes), _vjp_extreme(argmin), _jvp_extreme(argmin),
-          intervals=lambda a, **_: a, fold="minimum", doc="NaN if any is; the slope goes to the first smallest element")  # fmt: skip
+          exact=True, intervals=lambda a, **_: a, fold="minimum", doc="NaN if any is; the slope goes to the first smallest element")  # fmt: skip
 any_ = Op("any", _infer_reduce("b"), lambda x, *, axes: np.any(x, axes), fold="logical_or")
 all_ = Op("all", _infer_reduce("b"), lambda x, *, axes: np.all(x, axes), fold="logical_and")
