@@ -111,8 +111,8 @@ def captured_name(r: Reader, name: str) -> Any:
 
 def usable(r: Reader, name: str, value: Any, env: Env) -> Any:
     """A variable's value, checked to be defined on the path that is running."""
+    message = f"cannot access local variable '{name}' where it is not associated with a value"
     if value is UNDEFINED:
-        message = f"cannot access local variable '{name}' where it is not associated with a value"
         if not r.conditional:
             raise UnboundLocalError(message)
         raise_always("UnboundLocalError", message)
@@ -120,7 +120,6 @@ def usable(r: Reader, name: str, value: Any, env: Env) -> Any:
     if isinstance(value, Poison):
         raise value.error(f"'{name}'")
     if isinstance(value, Maybe):
-        message = f"cannot access local variable '{name}' where it is not associated with a value"
         raise_if(~value.defined.value, exc="UnboundLocalError", message=message)
         r.state.assign(Name(env, name), value.value)
         return usable(r, name, value.value, env)
@@ -175,8 +174,7 @@ def unary(r: Reader, e: ast.UnaryOp) -> Any:
     x = r.perhaps(e.operand)
     r.at(e)
     if isinstance(e.op, ast.Not):
-        t = r.truth(x)
-        return inverse(t)
+        return inverse(r.truth(x))
     return r.operator(UNARY[type(e.op)], x)
 
 
@@ -276,9 +274,8 @@ def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
     if name == "or_" and all(isinstance(x, dict) for x in xs):
         return r.state.made(xs[0] | xs[1])
     if name in ("eq", "ne") and len(xs) == 2:
-        same = sequences_equal(r, *xs)
-        return _equality(name, same)
-    if name in ("lt", "le", "gt", "ge") and any(all(isinstance(x, cls) for x in xs) for cls in (list, tuple, collections.deque)):
+        return _equality(name, sequences_equal(r, *xs))
+    if name in _SIGNS and any(all(isinstance(x, cls) for x in xs) for cls in (list, tuple, collections.deque)):
         return _lexicographic(r, name, *map(list, xs))
     if name in _SWAPPED:
         shown = " and ".join(f"'{class_name(x)}'" for x in xs)
@@ -340,18 +337,10 @@ def _text_operator(r: Reader, name: str, *xs: Any) -> Any:
         return _equality(name, same_option(*xs))
     if name in ("eq", "ne"):
         return (xs[0] == xs[1]) is (name == "eq")  # raises if the other is text too
-    if (
-        name in ("lt", "le", "gt", "ge")
-        and sum(isinstance(x, Text) for x in xs) == 1
-        and all(isinstance(x, (Text, str)) for x in xs)
-    ):
-        a, b = xs
-        compare = getattr(operator, name)
-        return (
-            r.chosen_items().of_choice(r, a, lambda o: compare(o, b))
-            if isinstance(a, Text)
-            else r.chosen_items().of_choice(r, b, lambda o: compare(a, o))
-        )
+    if name in _SIGNS and sum(isinstance(x, Text) for x in xs) == 1 and all(isinstance(x, (Text, str)) for x in xs):
+        text, other = xs if isinstance(xs[0], Text) else xs[::-1]
+        compare = getattr(operator, name if text is xs[0] else _SWAPPED[name])
+        return r.chosen_items().of_choice(r, text, lambda o: compare(o, other))
     if name == "mul" and any(isinstance(x, int) for x in xs):
         text, times = xs if isinstance(xs[0], Text) else xs[::-1]
         return together([text] * times)
@@ -372,13 +361,8 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
     for owner, dunder, rest in tries:
         method = python_method(owner, dunder)
         if method is not None:
-            if (
-                owner is xs[-1]
-                and len(xs) == 2
-                and owner is not xs[0]
-                and not is_library(type(owner).__module__)
-                and not isinstance(owner, ArrayOfClass)
-            ):
+            plain = not is_library(type(owner).__module__) and not isinstance(owner, ArrayOfClass)
+            if plain and len(xs) == 2 and owner is xs[1] and owner is not xs[0]:
                 decided = _numpy_before(r, name, xs[0], owner, method)
                 if decided is not NotImplemented:
                     return decided
@@ -391,9 +375,7 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
             rely_on(r, type(owner), dunder)
     if name == "ne" and any(python_method(x, "__eq__") is not None for x in xs):
         same = _user_operator(r, "eq", *xs)
-        if same is not NotImplemented:
-            t = r.truth(same)
-            return inverse(t)
+        return inverse(r.truth(same)) if same is not NotImplemented else same
     return NotImplemented
 
 

@@ -136,9 +136,7 @@ def _own(r: Reader, obj: Any, name: str) -> Any:
         path = place_of(r, obj) if value is not UNDEFINED else None
         if path is not None:
             value = r.captures.take(value, path.child("attr", name))
-    if isinstance(value, Poison):
-        raise value.error(f"the attribute '{name}'")
-    return value
+    return _usable(name, value)
 
 
 def rely_on_first(r: Reader, obj: Any, name: str) -> None:

@@ -51,7 +51,7 @@ from irad.frontend.values.fits import check_scalar
 from irad.frontend.values.objects import Array, Either, Method, Text, describe, is_traced_deep
 from irad.frontend.values.reach import CHANGES
 from irad.frontend.values.result_layout import KEEPING_METHODS, of_operation
-from irad.frontend.values.runs import has_run, length_of, refill
+from irad.frontend.values.runs import has_run, length_of
 from irad.ops.array import any_, argmax, sum_
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
@@ -156,12 +156,9 @@ def _fill(r: Reader, x: Array, value: Any) -> None:
     store(r, x, Ellipsis, value)
 
 
-def _sort(r: Reader, x: Array, *args: Any, **kwargs: Any) -> None:
-    store(r, x, Ellipsis, r.operand(r.call(np.sort, [x, *args], kwargs)))
-
-
-def _partition(r: Reader, x: Array, *args: Any, **kwargs: Any) -> None:
-    store(r, x, Ellipsis, r.operand(r.call(np.partition, [x, *args], kwargs)))
+def _stored(fn: Any) -> Callable[..., None]:
+    """What a function of NumPy gives of an array, in the array."""
+    return lambda r, x, *args, **kwargs: store(r, x, Ellipsis, r.operand(r.call(fn, [x, *args], kwargs)))
 
 
 def _put(r: Reader, x: Array, indices: Any, values: Any, mode: str = "raise") -> None:
@@ -175,8 +172,8 @@ def _resize(r: Reader, x: Array, *shape: Any, **kwargs: Any) -> None:
 
 
 MUTATING: dict[str, Callable[..., Any]] = {
-    "fill": _fill, "sort": _sort, "put": _put, "partition": _partition, "resize": _resize, "tolist": _tolist,
-    "__setitem__": store,
+    "fill": _fill, "sort": _stored(np.sort), "partition": _stored(np.partition), "put": _put, "resize": _resize,
+    "tolist": _tolist, "__setitem__": store,
 }  # fmt: skip
 
 
@@ -279,9 +276,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
 
 
 def _reversed_in_place(r: Reader, xs: list[Any]) -> None:
-    new = lists.item(r, xs, slice(None, None, -1))
-    change(r, xs)
-    refill(xs, new)
+    list_changes.replace(r, xs, lists.item(r, xs, slice(None, None, -1)))
 
 
 def _index(r: Reader, xs: list[Any], x: Any, *bounds: Any) -> Any:
@@ -321,9 +316,7 @@ def _remove(r: Reader, xs: list[Any], x: Any) -> None:
 
 
 def _sort_run(r: Reader, xs: list[Any], **kwargs: Any) -> None:
-    new = r.call(sorted, [xs], kwargs)
-    change(r, xs)
-    refill(xs, new)
+    list_changes.replace(r, xs, r.call(sorted, [xs], kwargs))
 
 
 def insert(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
