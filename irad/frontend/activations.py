@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from irad.core.lazy_dataclass import dataclass, field
@@ -14,6 +16,7 @@ from irad.frontend.values.objects import Env
 
 HELD = ("exceptions", None)  # among what a reading is told: called functions hold what they raise until they end
 THEMSELVES = ("objects", None)  # the same: objects that data choose are themselves, not what stands for their contents
+REAL = ("eigenvalues", None)  # the same: eigenvalues of real matrices are real
 
 
 class OfObjects(UnsupportedError):
@@ -102,3 +105,36 @@ class Activation:
     held: Any = None  # what it has raised, see irad.frontend.reading.held
     running: ast.stmt | None = None  # the innermost statement that is running
     around: Env | None = None  # the names of the function that it was defined in; `env` is inside of its own in a comprehension
+
+
+@dataclass(eq=False)
+class Spectra:
+    """Of one reading of a program: are eigenvalues of real matrices `real`, and have any been `met`?
+
+    NumPy makes them real where all happen to be; compiled code has to know before. They are complex in the first reading. A program
+    that cannot be read so is read again with real ones, and a call raises where they are not.
+    """
+
+    real: bool = False
+    met: bool = False
+
+
+_spectra: ContextVar[Spectra] = ContextVar("spectra")
+
+
+@contextmanager
+def spectra(real: bool) -> Iterator[Spectra]:
+    """While a program is read."""
+    found = Spectra(real)
+    before = _spectra.set(found)
+    try:
+        yield found
+    finally:
+        _spectra.reset(before)
+
+
+def are_real() -> bool:
+    """Are those of a real matrix, which is met here, to be real?"""
+    found = _spectra.get(Spectra())
+    found.met = True
+    return found.real

@@ -17,7 +17,7 @@ from irad.core.room import at as room_at
 from irad.core.structured import Structured
 from irad.core.tree import TreeDef, flatten, is_leaf
 from irad.errors import IradError, UnsupportedError
-from irad.frontend.activations import HELD, THEMSELVES, OfObjects, Restart
+from irad.frontend.activations import HELD, REAL, THEMSELVES, OfObjects, Restart, Spectra, spectra
 from irad.frontend.arguments import Arguments, definition
 from irad.frontend.bound import SourceReader, outermost
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
@@ -70,7 +70,7 @@ def trace(
         if notes is not None:
             notes.forget("mode")
         try:
-            with _deep_stack(), of_numpy_2(), room_at(asked.room):
+            with _deep_stack(), of_numpy_2(), room_at(asked.room), spectra(REAL in asked.static) as attempt.spectra:
                 return attempt.run(label)
         except Restart as again:
             asked = asked.joined(again)
@@ -103,6 +103,7 @@ class _Attempt:
         objects: bool,
     ):
         fixed = asked.static
+        self.spectra = Spectra()
         self.rows, self.objects = rows, objects
         self.fn, self.leaves, self.in_tree, self.fixed = fn, leaves, in_tree, fixed
         captures = Captures(live)
@@ -129,7 +130,7 @@ class _Attempt:
             try:
                 out = r.call(self.fn, args, kwargs)
             except IradError as e:
-                again = self._restart(e) or self._without_functions()
+                again = self._restart(e) or self._with_real_spectra() or self._without_functions()
                 if again is not None:
                     raise again from None
                 r.located(e)
@@ -158,6 +159,10 @@ class _Attempt:
                 raise e.at(definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
         return self._traced(name, nodes, results, out_tree, writes, outcome.made)
+
+    def _with_real_spectra(self) -> Restart | None:
+        """Read it again with real eigenvalues: the error may be that they are complex."""
+        return Restart(frozenset({REAL})) if self.spectra.met and not self.spectra.real else None
 
     def _without_functions(self) -> Restart | None:
         """Read it again with each call in place: what cannot be done is not to depend on which calls became functions."""

@@ -8,6 +8,7 @@ and small, after trying to write out the first trip only.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -182,6 +183,7 @@ def _at_compile_time(r: Reader, loop: LoopStatement, seq: Seq, n: int) -> bool:
     return n <= STATIC_LIMIT and quietly(r, body)
 
 
+@functools.cache
 def _short(stmt: Any) -> bool:
     inner = [n for s in getattr(stmt, "body", ()) for n in ast.walk(s)]
     return len(inner) <= 120 and not any(isinstance(n, (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)) for n in inner)

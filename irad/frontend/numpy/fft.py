@@ -262,7 +262,7 @@ def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: str | None = None, out: A
 
 def _shifted(x: Any, axes: Any, back: bool) -> Arr:
     a = lift(x)
-    at = range(a.ndim) if axes is None else axes if isinstance(axes, (tuple, list)) else (axes,)
+    at = range(a.ndim) if axes is None else axes if isinstance(axes, (tuple, list, np.ndarray)) and np.ndim(axes) else (axes,)
     at = [normalize_axis(k, a.ndim) for k in at]
     halves = [static_int(a.shape[k], "extent") // 2 for k in at]
     return roll(a, [-h for h in halves] if back else halves, at)

@@ -9,6 +9,7 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.types import Type, is_complex, real_dtype
 from irad.errors import IradValueError, ShapeError
+from irad.frontend.activations import are_real
 from irad.frontend.numpy.elementwise import convert
 from irad.frontend.numpy.functions import op
 from irad.frontend.numpy.linalg_solve import SINGLE, fail_if, failed, float_type, matrices, named, widened
@@ -17,11 +18,13 @@ from irad.frontend.registry import numpy
 from irad.frontend.values.arr import Arr, lift, materialise, static_int, static_value
 from irad.ops import eigen, matrix, spectral
 from irad.ops import elementwise as ew
-from irad.ops.array import broadcast, max_, reshape_to, sum_
+from irad.ops.array import any_, broadcast, max_, reshape_to, sum_
 from irad.ops.complex import imag, real
 from irad.ops.constant import const
-from irad.ops.elementwise import cast_to, select
+from irad.ops.control import raise_if
+from irad.ops.elementwise import cast_to, full, select
 
+_COMPLEX = "these eigenvalues are complex, and real numbers are made of them; take np.real(w) or np.abs(w)"
 _NO_SVD, _NO_EIG = "SVD did not converge", "Eigenvalues did not converge"
 
 
@@ -90,19 +93,30 @@ def _finite(a: Any) -> Value:
 @numpy("linalg.eigvals")
 @widened
 def eigvals(a: Any) -> Arr:
-    """np.linalg.eigvals, always complex (NumPy makes those of a real matrix real where all happen to be)."""
-    w, info = eigen.eigvals(_finite(a))
+    """np.linalg.eigvals: see irad.frontend.activations for when they are real."""
+    x = _finite(a)
+    w, info = eigen.eigvals(x)
     failed(info, _NO_EIG)
-    return Arr(w)
+    return Arr(_as_numpy(x, w)[0])
 
 
 @numpy("linalg.eig")
 @widened
 def eig(a: Any) -> Any:
-    """np.linalg.eig, always complex. The eigenvectors' length is 1 and their largest element real, and the derivative keeps that."""
-    w, v, info = eigen.eig(_finite(a))
+    """np.linalg.eig. The eigenvectors' length is 1 and their largest element real, and the derivative keeps that."""
+    x = _finite(a)
+    w, v, info = eigen.eig(x)
     failed(info, _NO_EIG)
-    return named("eig", [np.eye(1)], (w, eigen.eig_vectors(v)))
+    return named("eig", [np.eye(1)], _as_numpy(x, w, eigen.eig_vectors(v)))
+
+
+def _as_numpy(x: Value, w: Value, *vectors: Value) -> tuple[Value, ...]:
+    """Eigenvalues and eigenvectors of a matrix: real ones of a real one, where the program wants them."""
+    if is_complex(x.type.dtype) or not are_real():
+        return w, *vectors
+    rest = ew.ne(imag(w), full(0.0, real(w)))
+    raise_if(any_(rest, axes=tuple(range(w.type.rank))), exc="TypeError", message=_COMPLEX)
+    return tuple(map(real, (w, *vectors)))
 
 
 # ---- pseudo-inverse and least squares --------------------------------------------------------------------------------------------------

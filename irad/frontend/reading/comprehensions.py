@@ -37,7 +37,7 @@ from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.logic import both, either
 from irad.frontend.reading.statements import assign, chosen
-from irad.frontend.values.arr import Arr, as_dim, dtype_of
+from irad.frontend.values.arr import Arr, as_dim, dtype_of, static_int
 from irad.frontend.values.extents import decided_by_data
 from irad.frontend.values.objects import Array, Cell, Env, Method, StructureError, is_number
 from irad.frontend.values.runs import has_run
@@ -403,6 +403,15 @@ def elements(r: Reader, nodes: list[ast.expr], evaluated: Callable[[ast.expr], A
         else:
             out.append(evaluated(n))
     return out
+
+
+def repeated(r: Reader, xs: Any, count: Arr) -> Any:
+    """A list, tuple or text, so many times as a number says."""
+    if type(xs) not in (list, tuple) or r.may_be_known(count):
+        return r.operator("mul", xs, static_int(count, "the number of repetitions of a list"))
+    repeated_list = import_later("irad.frontend.library.python.standard").repeated_list
+    out = r.call(repeated_list, [xs if type(xs) is list else list(xs), count])
+    return out if type(xs) is list else r.call(tuple, [out])
 
 
 @expression(ast.Dict)

@@ -32,7 +32,7 @@ from irad.frontend.python.texts import needs_reading
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.protocols import elements
 from irad.frontend.reading.written import in_library
-from irad.frontend.values.arr import Arr, materialise, static_int
+from irad.frontend.values.arr import Arr, materialise
 from irad.frontend.values.choices import compared_by_identity, options, same_option
 from irad.frontend.values.objects import (
     UNDEFINED,
@@ -213,8 +213,7 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     _check_operands(name, operands)
     count = repeats(xs) if name == "mul" else None
     if count is not None:
-        times = static_int(count, "the number of repetitions of a list")
-        return apply_operator(r, name, *(times if x is count else x for x in xs))
+        return import_later("irad.frontend.reading.comprehensions").repeated(r, *(x for x in xs if x is not count), count)
     out = r.wrap(OPERATORS[name](*operands))
     if name == "matmul":
         return out

@@ -70,7 +70,7 @@ class Liveness:
         return (live - (_kills(s) - self.always)) | _reads(s)
 
     def _loop(self, s: ast.stmt, body: list[ast.stmt], done: Names, after: Names, bound: Names, test: Names) -> Names:
-        head = done | test
+        head = done | test | self.head.get(s, frozenset())  # found for fewer names around: loops in loops begin there
         while True:
             self._loops.append((after, head))
             new = head | (self._block(body, head) - (bound - self.always)) | test

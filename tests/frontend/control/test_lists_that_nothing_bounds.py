@@ -303,3 +303,22 @@ def test_a_queue_that_holds_one_element() -> None:
     for x in (0.1, 0.7, 3.0):
         assert irad.compile(halved)(x) == halved(x)
     assert irad.grad(halved)(0.7) == pytest.approx(2 * 0.7 * (1 + 1 / 4 + 1 / 16), rel=1e-12)
+
+
+def routed(x):
+    """Unit hydrographs: ordinates and stores in lists of as many elements as a delay says."""
+    n = int(np.ceil(x[0]))
+    ordinates, store, total = [0] * n, n * [0.5], 0.0
+    for t in range(n):
+        ordinates[t] = min((t + 1) / x[0], 1.0) ** 2.5 - (t / x[0]) ** 2.5
+    for rain in (1.0, 3.0, 0.0, 2.0):
+        for i in range(len(store) - 1):
+            store[i] = store[i + 1] + ordinates[i] * rain
+        store[-1] = ordinates[-1] * rain * x[1]
+        total += store[0] ** 2
+    return total + len((x[1], 2.0) * (n - 9)) + len((1.0,) * n)
+
+
+def test_lists_repeated_as_often_as_data_say() -> None:
+    check(routed, (np.array([2.6, 0.7]),))
+    assert irad.compile(routed)(np.array([5.5, 0.7])) == pytest.approx(routed(np.array([5.5, 0.7])), rel=1e-14)

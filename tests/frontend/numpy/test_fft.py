@@ -33,7 +33,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     "fft.irfftn": (lambda a: np.fft.irfftn(np.fft.rfftn(a) * 2.0, s=(4, 5, 6), axes=(0, 1, 2)), Y),
     "fft.hfft": (lambda a: np.fft.hfft(a * (1 + 0.5j)), X),
     "fft.ihfft": (lambda a: np.fft.ihfft(a, norm="ortho"), X),
-    "fft.fftshift": (lambda a: np.fft.fftshift(a) * np.fft.ifftshift(a, axes=1), X),
+    "fft.fftshift": (lambda a: np.fft.fftshift(a) * np.fft.ifftshift(a, axes=1) + np.fft.fftshift(a, axes=np.arange(1)), X),
 }
 
 

@@ -265,3 +265,25 @@ def test_scipy_solves_by_the_conjugate_transpose(trans: Any, lower: bool) -> Non
         np.testing.assert_allclose(irad.compile(f)(a, b), f(a, b), rtol=1e-12)
         if trans in (0, 1, 2):  # "N", "T" and "C" are other words for the same
             irad.check_grads(lambda a, b, f=f: np.sum(np.abs(f(a, b)) ** 2), (a, b))
+
+
+def stretches(x: np.ndarray) -> Any:
+    """Eigenvalues and eigenvectors of a matrix that happens to have real ones, put where only real numbers go."""
+    w, v = linalg.eig(np.array([[2.0, x[0]], [x[1], 1.0]]))
+    order = w.argsort()
+    found = np.zeros(3)
+    found[:2] = w[order]
+    found[2] = v[0, order[0]] ** 2
+    return np.sum(found**2 * np.array([1.0, 2.0, 3.0])) + np.sort(np.roots(np.array([1.0, -4.0, x[0]])))[0]
+
+
+def test_eigenvalues_are_real_where_the_program_wants_them_so() -> None:
+    x = np.array([0.5, 1.2])
+    got = irad.compile(stretches)(x)
+    assert isinstance(got, float) and np.isclose(got, stretches(x), rtol=1e-13)
+    irad.check_grads(stretches, (x,), order=1)
+    with pytest.raises(TypeError, match="these eigenvalues are complex"):
+        irad.compile(stretches)(np.array([2.0, -1.0]))
+    whole = lambda x: linalg.eigvals(np.array([[2.0, x[0]], [x[1], 1.0]]))
+    y = np.array([2.0, -1.0])
+    np.testing.assert_allclose(np.sort(irad.compile(whole)(y)), np.sort(whole(y)), rtol=1e-13)

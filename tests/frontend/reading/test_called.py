@@ -68,6 +68,17 @@ def test_known_floats_that_differ_are_parameters():
     check(lambda x: scaled(x, 0.5) + scaled(x, 1.5) + scaled(x, 2.5), 0.4, names=["scaled_fn"])
 
 
+def weighted(x, a, b, c):
+    return a * np.tanh(x * b) + c
+
+
+def test_floats_that_differ_in_turn_make_one_function_more():
+    def f(x):
+        return sum(weighted(x, a, b, c) for a in (0.5, 1.5) for b in (1.0, 2.0) for c in (3.0, 4.0, 5.0))
+
+    check(f, 0.4, names=["weighted_fn", "weighted_fn2"])
+
+
 def test_known_numbers_stay_known():
     def steps(a):
         return int(a * 2)

@@ -283,3 +283,45 @@ def test_find_of_places_that_data_decide() -> None:
     x = np.array([0.5, 2.5, 3.0, 0.1])
     np.testing.assert_allclose(irad.compile(found)(x), found(x))
     irad.check_grads(found, (x,), modes=("rev",))
+
+
+def dense_around(x, kind):
+    A = kind(x)
+    both = (A + np.outer(x, x), np.outer(x, x) - A, A - np.ones((3, 3)))
+    return np.sum(np.asarray(both[0] * both[1])) + np.asarray(both[2])[1, 2], both[0]
+
+
+@pytest.mark.parametrize("kind", [sp.diags, sp.diags_array])
+def test_sparse_and_dense_are_added(kind):
+    """A matrix of them, whose product is that of matrices; of sparse arrays an array."""
+    f = lambda x: dense_around(x, kind)[0]
+    x = np.array([1.0, -2.0, 3.0])
+    want = f(x)
+    value, slope = irad.compile(f).value_and_grad(x)
+    h = 1e-6 * np.eye(3)
+    np.testing.assert_allclose([value, *slope], [want, *((f(x + d) - f(x - d)) / 2e-6 for d in h)], rtol=1e-7)
+    assert type(irad.compile(lambda x: dense_around(x, kind)[1])(x)) is type(dense_around(x, kind)[1])
+
+
+def by_operator(x, complex_parts):
+    weights = np.array([1.0, 2.0, 4.0]) * (1 + 0.5j if complex_parts else 1.0)
+
+    def apply(v):
+        return x * v * weights + np.sum(v)
+
+    A = spl.LinearOperator((3, 3), matvec=apply, rmatvec=apply)
+    u, info = spl.cg(A, np.array([1.0, 0.0, 2.0]), rtol=1e-14, atol=0)
+    return np.sum(np.abs(u) ** 2) + np.sum(np.abs(A @ x)) + np.abs(A.dot(np.eye(3)))[2, 2] + info
+
+
+@pytest.mark.parametrize("complex_parts", [False, True])
+def test_systems_of_operators(complex_parts):
+    x = np.array([2.0, 3.0, 1.5])
+    W = np.diag(np.array([1.0, 2.0, 4.0]) * (1 + 0.5j if complex_parts else 1.0) * x) + 1.0
+    u = np.linalg.solve(W, np.array([1.0, 0.0, 2.0]))
+    want = np.sum(np.abs(u) ** 2) + np.sum(np.abs(W @ x)) + np.abs(W[2, 2])
+    f = lambda x: by_operator(x, complex_parts)
+    assert np.isclose(irad.compile(f)(x), want, rtol=1e-12)
+    g, h = irad.grad(f)(x), 1e-6
+    at = lambda d: irad.compile(f)(x + d)
+    np.testing.assert_allclose(g, [(at(h * e) - at(-h * e)) / (2 * h) for e in np.eye(3)], rtol=1e-7)

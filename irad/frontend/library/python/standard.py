@@ -19,6 +19,11 @@ def elements(xs):
     return [xs[k] for k in range(len(xs))]
 
 
+def repeated_list(xs, n):
+    """xs * n of a list."""
+    return [x for _ in range(n) for x in xs]
+
+
 def _stands_for(*names):
     def register(fn):
         for name in names:

@@ -282,9 +282,9 @@ class Sparse:
         if not isinstance(other, Sparse):
             if np.ndim(other) == 0 and known(other) and other == 0:  # as sum() begins
                 return self.copy()
-            if np.ndim(other) == 0 or self.product:
-                raise UnsupportedError("a sparse matrix and an array, or number, are added; write A.toarray() + b")
-            return self.toarray() + other
+            if np.ndim(other) == 0:
+                raise NotImplementedError("adding a nonzero scalar to a sparse array is not supported")
+            return (self.todense() if self.product else self.toarray()) + other
         if self.shape != other.shape:
             raise ValueError("inconsistent shapes")
         if self.full is not None or other.full is not None:

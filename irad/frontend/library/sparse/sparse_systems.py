@@ -122,6 +122,33 @@ def spsolve_triangular(A, b, lower=True, overwrite_A=False, overwrite_b=False, u
     return Factors(A).solve(b)
 
 
+class Operator:
+    """What LinearOperator gives: a matrix by what it makes of vectors."""
+
+    def __init__(self, shape, matvec, rmatvec, dtype):
+        self.shape, self.matvec, self.rmatvec, self.dtype = tuple(shape), matvec, rmatvec, dtype
+
+    def dot(self, x):
+        return self.matvec(x) if np.ndim(x) == 1 else np.stack([self.matvec(c) for c in np.asarray(x).T], axis=1)
+
+    matmat = __matmul__ = __mul__ = __call__ = dot
+
+    def toarray(self):
+        """The matrix itself: its columns are what becomes of unit vectors."""
+        units = np.eye(self.shape[1])
+        first = np.ravel(self.matvec(units[0]))
+        out = np.zeros(self.shape, first.dtype)
+        for k in range(self.shape[1]):
+            out[:, k] = np.ravel(self.matvec(units[k]))
+        return out
+
+
+@written("scipy.sparse.linalg.LinearOperator", always=True)
+def LinearOperator(shape, matvec, rmatvec=None, matmat=None, dtype=None, rmatmat=None):
+    """scipy.sparse.linalg.LinearOperator."""
+    return Operator(shape, matvec, rmatvec, dtype)
+
+
 @written(
     "scipy.sparse.linalg.cg",
     "scipy.sparse.linalg.bicg",
@@ -135,9 +162,7 @@ def spsolve_triangular(A, b, lower=True, overwrite_A=False, overwrite_b=False, u
 )
 def cg(A, b, x0=None, *args, **options):
     """The solution itself, whatever the method and its tolerance."""
-    if not isinstance(A, (Sparse, np.ndarray)):
-        raise UnsupportedError("an iterative solver of a LinearOperator; give it the matrix")
-    return Factors(A).solve(b), 0
+    return (np.linalg.solve(A.toarray(), b) if isinstance(A, Operator) else Factors(A).solve(b)), 0
 
 
 @written("scipy.sparse.linalg.norm", always=True)
