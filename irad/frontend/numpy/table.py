@@ -28,14 +28,14 @@ from irad.ops.intervals import bound, interval
 # Modules that register methods and operators, or what most programs use.
 for _name in (
     "attributes", "complex", "elementwise", "functions", "gather", "join", "linalg", "make", "move", "operators", "reduce",
-    "scan", "shape", "sort", "quantiles",
+    "scan", "shape", "sort",
 ):  # fmt: skip
     import_module(f"irad.frontend.numpy.{_name}")
 
 # Modules that are imported when a function of NumPy is not among those above; they register functions only, no methods.
 _more = [
     "numpy.einsum", "numpy.fft", "numpy.bincount", "library.numpy.histograms", "numpy.linalg_solve", "numpy.linalg_spectral", "numpy.linalg_norm",
-    "library.numpy.functional", "library.numpy.nan", "library.numpy.padding", "library.numpy.sampled", "library.numpy.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.numpy.polynomials", "library.numpy.series", "library.numpy.sets", "library.numpy.domains", "numpy.unsupported",
+    "library.numpy.functional", "library.numpy.nan", "library.numpy.padding", "library.numpy.sampled", "library.numpy.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.numpy.polynomials", "library.numpy.series", "library.numpy.sets", "library.numpy.quantiles", "library.numpy.domains", "numpy.unsupported",
 ]  # fmt: skip
 # The same for modules of SciPy and numpy.testing, once the user has imported them.
 _parts = {

@@ -43,6 +43,12 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "polynomial.Polynomial.__call__": [((np.polynomial.Chebyshev([1.0, 2.0, 3.0], [-2, 3]), A), {})],
     "polyder": [((V,), {}), (([1, 2, 3, 4], 2), {})],
     "polyint": [((V,), {}), ((V, 2, [1.0, 2.0]), {}), ((V,), {"m": 2, "k": 3.0})],
+    **{f: [((A,), {}), ((N, 0), {}), ((I, 1), {"keepdims": True}), ((F, (0, 1)), {})] for f in ("median", "nanmedian")},
+    **{f"{f}quantile": [
+        ((A, 0.3), {}), ((N, [0.1, 0.9], 0), {}), ((I, 1), {}), ((F, np.float32(0.3), 1), {"keepdims": True}),
+        *(((A, 0.4, 0), {"method": m}) for m in ("lower", "averaged_inverted_cdf", "closest_observation", "hazen")),
+    ] for f in ("", "nan")},
+    **{f"{f}percentile": [((A, 30), {}), ((F, [25, 75], 1), {})] for f in ("", "nan")},
     "vander": [((V,), {}), (([1, 2, 3], 2), {"increasing": True}), ((V, 0), {})],
     **{f: [((V, V[:2]), {}), (([1, 2], [1, 2, 3]), {})] for f in ("polyadd", "polysub", "polymul")},
     "poly": [((V,), {}), (([1, 2],), {}), (([],), {})],

@@ -17,6 +17,7 @@ GRID = np.linspace(0, 3, 7)
 BAD = np.array([1.0, np.inf, 2.0, np.nan, -1.0, 0.5])
 NONE, ROWS = np.zeros(0), np.zeros((3, 0))
 TRAPEZOID: Any = getattr(np, "trapezoid", None) or np.trapz  # type: ignore[attr-defined]  # NumPy 1's name
+HOLES = np.where(A > 1.0, np.nan, A)
 VALUES = np.where(np.arange(7) == 1, -np.inf, np.sin(GRID))
 
 CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -48,6 +49,11 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         f"quantile, {m}": (lambda x, m=m: np.quantile(x, [0.0, 0.2, 0.25, 0.5, 0.77, 1.0], axis=1, method=m), (A,))
         for m in ("averaged_inverted_cdf", "closest_observation")
     },
+    **{
+        f"nanquantile, {m}": (lambda x, m=m: np.nanquantile(x, [0.0, 0.2, 0.25, 0.5, 0.77, 1.0], axis=1, method=m), (HOLES,))
+        for m in ("averaged_inverted_cdf", "closest_observation")
+    },
+    "quantiles of whole numbers": (lambda x: (np.quantile(x, 0), np.quantile(x, 1, axis=0)), (np.arange(6).reshape(2, 3),)),
 }  # fmt: skip
 
 
