@@ -164,8 +164,8 @@ def host_id() -> str:
 
 def _parse(text: str, target: Target, context: Any = None) -> Any:
     llvm = _llvm()
-    if (target.triple or llvm.get_default_triple()).startswith("x86_64") and vector_bits(target) < 512:
-        text = import_later("irad.codegen.selections").without_branches(text)
+    if (target.triple or llvm.get_default_triple()).startswith("x86_64"):
+        text = import_later("irad.codegen.selections").without_branches(text, masks=vector_bits(target) == 512)
     try:
         module = llvm.parse_assembly(text, context or llvm.create_context())
         module.triple = target.triple or llvm.get_default_triple()
