@@ -69,6 +69,15 @@ class Across:
         pick = ", ".join([f"i32 {start + k}" for k in range(n)])
         return self.b.op(f"shufflevector {v.ty} {v.n}, {v.ty} poison, <{n} x i32> <{pick}>", v.dtype, n, ty, v.d)
 
+    def put(self, v: Val, into: Val, at: int) -> Val:
+        """The lanes of v in the place of some of another, from lane `at` on."""
+        n, W = v.lanes, into.lanes
+        spread = ", ".join([f"i32 {min(max(k - at, 0), n - 1)}" for k in range(W)])
+        wide = self.b.op(f"shufflevector {v.ty} {v.n}, {v.ty} poison, <{W} x i32> <{spread}>", v.dtype, W, into.ty, v.d)
+        pick = ", ".join([f"i32 {k + W if at <= k < at + n else k}" for k in range(W)])
+        line = f"shufflevector {into.ty} {into.n}, {into.ty} {wide.n}, <{W} x i32> <{pick}>"
+        return self.b.op(line, v.dtype, W, into.ty, max(v.d, into.d))
+
     def shifted(self, v: Val, fill: Val, m: int) -> Val:
         """v moved m lanes up, `fill` below."""
         W = v.lanes

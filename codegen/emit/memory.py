@@ -19,6 +19,7 @@ from irad.core.affine import factors, terms
 from irad.core.types import bits, is_float
 from irad.errors import IradError
 
+PIECES = 3  # unmasked accesses that one masked one becomes at most
 EACH = 16  # lanes up to which elements a known step apart are loaded and stored one by one
 COPY = 1 << 16  # bytes from which a copy is left to memcpy: it moves them up to 1.7 times as fast as a loop does
 
@@ -133,11 +134,35 @@ class Memory:
         ty = type_text(b.dtype, W)
         return self.b.cheap(f"shufflevector {row.ty} {row.n}, {row.ty} poison, <{W} x i32> <{even}>", b.dtype, W, ty, row.d)
 
+    def _pieces(self, b: Buf, p: Val, mask: Val) -> list[tuple[int, int, Val]]:
+        """The lanes of a constant mask as a few vectors: first lane, lanes and address of each; none, if that is not possible.
+
+        What was stored under a mask is loaded a dozen cycles later than what was stored whole: only once it is in the cache.
+        """
+        if mask.n[0] != "<" or not isinstance(self.b.active, int):
+            return []
+        at, left, out = mask.n[1:-1].split(", ").index("i1 true"), self.b.active, []
+        while left:
+            size = 1 << left.bit_length() - 1
+            out.append((at, size, self.names.offset(p, at, MEMORY[b.dtype]) if at else p))
+            at, left = at + size, left - size
+        return out if len(out) <= PIECES else []
+
     def _load_row(self, b: Buf, p: Val, mask: Val | None) -> Val:
         W, size = self.b.lanes, bits(b.dtype) // 8
         V = f"<{W} x {MEMORY[b.dtype]}>"
         if mask is None:
             return self._loaded(f"load {V}, ptr {p.n}, align {size}", b, W, p.d)
+        if b.dtype != "bool" and (pieces := self._pieces(b, p, mask)):
+            out = self.b.broadcast(self.b.const(0, b.dtype), W)
+            for at, n, q in pieces:
+                if n == 1:
+                    x = self._load_uniform(b, q)
+                    out = self.b.op(f"insertelement {V} {out.n}, {x.ty} {x.n}, i64 {at}", b.dtype, W, V, max(x.d, out.d))
+                else:
+                    x = self._loaded(f"load <{n} x {MEMORY[b.dtype]}>, ptr {q.n}, align {size}", b, n, q.d)
+                    out = self.across.put(x, out, at)
+            return out
         full = f"llvm.masked.load.{_memory_suffix(b.dtype, W)}.p0"
         self.b.declare(full, V, f"ptr, i32, <{W} x i1>, {V}")
         rhs = f"call {V} @{full}(ptr {p.n}, i32 {size}, <{W} x i1> {mask.n}, {V} zeroinitializer)"
@@ -181,11 +206,7 @@ class Memory:
             self.b.line(f" store {ty} {v.n}, ptr {p.n}, align {size}")
             return
         v = self.b.broadcast(v, W)
-        if lane == 1 and self.b.mask is not None and self.b.active == 1:
-            # LLVM 22 on AVX-512 turns a masked store of truncated integers with one active lane into a store of the wide integer
-            first = self.b.op(f"extractelement {v.ty} {v.n}, i64 0", b.dtype, 1, ty, v.d)
-            self.b.line(f" store {ty} {first.n}, ptr {p.n}, align {size}")
-        elif lane == 1:
+        if lane == 1:
             self._store_row(b, p, v, self.b.mask)
         elif lane == -1:
             self._store_row(
@@ -205,6 +226,11 @@ class Memory:
         size, W = bits(b.dtype) // 8, v.lanes
         if mask is None:
             self.b.line(f" store {v.ty} {v.n}, ptr {p.n}, align {size}")
+            return
+        if pieces := self._pieces(b, p, mask):  # LLVM 22 on AVX-512 stores too much of truncated integers with one active lane
+            for at, n, q in pieces:
+                x = self.across.half(v, at, n)
+                self.b.line(f" store {x.ty} {x.n}, ptr {q.n}, align {size}")
             return
         full = f"llvm.masked.store.{_memory_suffix(b.dtype, W)}.p0"
         self.b.declare(full, "void", f"{v.ty}, ptr, i32, <{W} x i1>")

@@ -695,6 +695,24 @@ def test_every_dtype_in_memory(dtype: str, lanes: int) -> None:
         assert y.tobytes() == expect.tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "i64", "i8", "u16", "bool"])
+@pytest.mark.parametrize("live", range(1, 16))
+def test_what_is_left_of_a_row_is_stored_without_masks(dtype: str, live: int) -> None:
+    """Up to three plain accesses; beside them nothing is touched, read forwards or backwards, stored or added."""
+    a, last = Let("a", dtype, Load("x", (i + 1,))), live + 1
+    b = [Store("y", (1, last - i - 1), "a"), Store("y", (2, i + 1), "a"), Store("y", (2, i + 1), "a", add=True)]
+    body = [a, Store("y", (0, i + 1), "a"), *b, Let("c", dtype, Load("x", (last - i - 1,))), Store("y", (3, i + 1), "c")]
+    k = Kernel("f", [Param("x", dtype, (18,)), Param("y", dtype, (4, 18))], [For("i", "vec", 0, live, body, lanes=16)])
+    x = (np.arange(18) % 2 if dtype == "bool" else np.arange(1, 19)).astype(DTYPES[dtype])
+    y = np.ones((4, 18), x.dtype)
+    native(k)(x, y)
+    expect, row = np.ones((4, 18), x.dtype), x[1:last]
+    expect[:, 1:last] = [row, row[::-1], row + row, row[::-1]]
+    assert y.tobytes() == expect.tobytes()
+    text = emit([k], rules=RULES)
+    assert ("masked.store" in text) == (live.bit_count() > 3)
+
+
 def test_any_nonzero_byte_is_true() -> None:
     k = Kernel("f", [Param("x", "bool", (9,)), Param("y", "bool", (9,))],
                [For("i", "vec", 0, 9, [Let("a", "bool", Load("x", ("i",))), Store("y", ("i",), "a")], lanes=4)])  # fmt: skip
