@@ -1,6 +1,7 @@
 """Which extents of the arguments are parameters of the code: those that `irad.compile(dynamic=)` names, or that have varied.
 
-Extents 0 and 1 never are, as broadcasting depends on them, nor those of arrays that are not contiguous.
+Small ones never are: broadcasting depends on 0 and 1, and from 2 to 4 they are mostly axes of space, colours or blocks, whose loops are
+written out and whose elements are in registers. Nor are those of arrays that are not contiguous.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from irad.core.tree import TreeDef, leaf_fields
 from irad.errors import IradError
+from irad.frontend.values.traced import VARYING
 from irad.options import Options, leaves_of, takes
 
 Axes = frozenset[tuple[int, int]]  # of argument leaves
@@ -20,11 +22,11 @@ NONE: Axes = frozenset()
 
 
 def rank_key(x: Any) -> Any:
-    """Like `irad.call.runtime.leaf_key`, but equal for arrays of any extents except 0 and 1; None for a leaf that has code of its own."""
+    """Like `irad.call.runtime.leaf_key`, but equal for arrays of any extents that are not small; None for a leaf that has code of its own."""
     if isinstance(x, np.ndarray):
         if type(x) is not np.ndarray or not x.flags.c_contiguous:
             return None
-        return x.dtype, tuple(min(n, 2) for n in x.shape)
+        return x.dtype, tuple(min(n, VARYING) for n in x.shape)
     return x.dtype if isinstance(x, np.generic) else type(x)
 
 
@@ -71,10 +73,10 @@ def _axes(x: Any, axes: tuple[int, ...] | None) -> Iterable[int]:
 
 
 def possible(leaves: Sequence[Any], tree: TreeDef) -> Axes:
-    """All axes that may have extents at run time: of more than one element, of arrays that are no fields of records."""
+    """All axes that may have extents at run time: those that are not small, of arrays that are no fields of records."""
     fields = leaf_fields(tree)
     arrays = [(k, x) for k, x in enumerate(leaves) if isinstance(x, np.ndarray) and fields[k] is None]
-    return frozenset((k, axis) for k, x in arrays for axis, n in enumerate(x.shape) if n > 1)
+    return frozenset((k, axis) for k, x in arrays for axis, n in enumerate(x.shape) if n >= VARYING)
 
 
 def refused(fn: Any, e: Exception) -> None:

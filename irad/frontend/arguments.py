@@ -25,7 +25,7 @@ from irad.frontend.values.arr import Arr
 from irad.frontend.values.captures import RECORD, strides_of
 from irad.frontend.values.guards import INT32, Path
 from irad.frontend.values.objects import Array, Cell
-from irad.frontend.values.traced import GIVEN, Leaf, RunTime, Sizes, Spec
+from irad.frontend.values.traced import GIVEN, VARYING, Leaf, RunTime, Sizes, Spec
 from irad.ops.control import raise_if
 from irad.ops.elementwise import gt, logical_or, lt
 from irad.ops.intervals import bound
@@ -75,7 +75,7 @@ class Arguments:
         highest = self._highest(groups)
         for n, places in groups.items():
             name = _NAMES[len(self.extents)] if len(self.extents) < len(_NAMES) else f"n{len(self.extents)}"
-            low, high = (2, SMALL - 1) if n < SMALL else (SMALL, highest[n])
+            low, high = (VARYING, SMALL - 1) if n < SMALL else (SMALL, highest[n])
             value = Value(I64, name)
             raise_if(logical_or(lt(value, low), gt(value, high)), value, exc="ValueError", message=_OUTSIDE)
             bound(value, low, high)

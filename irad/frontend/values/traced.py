@@ -11,6 +11,8 @@ from irad.core.tree import TreeDef, structured_nodes
 from irad.core.types import Type
 from irad.frontend.values.guards import Capture, Guard, Path
 
+VARYING = 5  # the least extent that may be known at run time only; each below has code of its own
+
 
 @dataclass(frozen=True)
 class Spec:
