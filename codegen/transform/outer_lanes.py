@@ -19,6 +19,7 @@ from irad.codegen.kernel.form import Apply, Const, Load, Part, integer
 from irad.codegen.kernel.independence import Body, ByteAccess, Independent, Ranges, Scope, Sum, all_ranges, interval, span_of
 from irad.codegen.kernel.mentions import assigned, bound, reads, waiting
 from irad.codegen.kernel.substitute import substituted
+from irad.codegen.transform.branch_sums import unbranched
 from irad.codegen.transform.lane_body import LANE, Lanes, Unfit
 from irad.codegen.transform.loops import Loops
 from irad.codegen.transform.recurrence_apart import RecurrenceApart
@@ -101,7 +102,7 @@ class _Strips(Loops):
 
     def strips(self, s: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
         """The loop as strips; raises Unfit."""
-        whole, s = s, replace(s, body=direct(s.body))
+        whole, s = s, replace(s, body=unbranched(direct(s.body), self.fresh))
         carried = {n: self.variables[n] for n in assigned(s.body) - bound(s.body)}
         split = _split(s, carried)
         width = _width(split.lanes)
@@ -153,7 +154,7 @@ class _Strips(Loops):
         return self.recurrence_apart(s, scope, ranges, True)
 
     def recurrence_apart(self, s: kf.For, scope: Scope, ranges: Ranges, lanes_first: bool) -> list[kf.Stmt]:
-        s = replace(s, body=direct(s.body))
+        s = replace(s, body=unbranched(direct(s.body), self.fresh))
         if sum(1 for _ in kf.walk(s.body)) > MOST:
             raise Unfit
         carried = {n: self.variables[n] for n in assigned(s.body) - bound(s.body)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply
@@ -15,12 +16,12 @@ from irad.core.types import is_float
 
 @dataclass
 class SumOfTrips:
-    """A variable from outside to which trips of a derivative only add. `terms`: what is added, by the id of the Let; `assign`: the id
-    of the statement that gives it the last sum."""
+    """A variable from outside to which trips of a derivative only add, or take away from. `terms`: the sum or difference and what is added
+    or taken away, by the id of the former; `assign`: the id of the statement that gives it the last sum."""
 
     var: str
     dtype: str
-    terms: dict[int, kf.Operand]
+    terms: dict[int, tuple[kf.Let, kf.Operand]]
     assign: int
 
 
@@ -90,32 +91,39 @@ def sum_of(body: Sequence[kf.Stmt], var: str, dtype: str) -> SumOfTrips | None:
     last = [s for s in inside if isinstance(s, kf.Assign) and s.name == var]
     if len(last) != 1 or uses[var] != 1:
         return None
-    terms: dict[int, kf.Operand] = {}
+    terms: dict[int, tuple[kf.Let, kf.Operand]] = {}
     now = last[0].value
     while now != var:
         add = lets.get(now) if isinstance(now, str) else None
-        if add is None or uses[add.name] != 1 or not add.contract or not isinstance(add.expr, Apply) or add.expr.op != "add":
+        if add is None or uses[add.name] != 1 or not add.contract:
             return None
         ahead = [
-            x for x in add.expr.args if x == var or isinstance(x, str) and x in lets and uses[x] == 1 and _leads(lets, x, var)
+            x for x in augends(add) if x == var or isinstance(x, str) and x in lets and uses[x] == 1 and _leads(lets, x, var)
         ]
         if len(ahead) != 1:
             return None
         (now,) = ahead
-        terms[id(add)] = next(x for x in add.expr.args if x != now)
+        terms[id(add)] = (add, next(x for x in cast(Apply, add.expr).args if x != now))
     return SumOfTrips(var, dtype, terms, id(last[0]))
+
+
+def augends(s: kf.Let) -> Sequence[kf.Operand]:
+    """Which operand of a number it may be that something is added to, or taken away from."""
+    e = s.expr
+    return () if not isinstance(e, Apply) else e.args if e.op == "add" else e.args[:1] if e.op == "sub" else ()
 
 
 def _leads(lets: Mapping[str, kf.Let], name: str, var: str) -> bool:
     """Is a number a sum of sums of the variable?"""
-    e = lets[name].expr
-    return (
-        isinstance(e, Apply)
-        and e.op == "add"
-        and any(x == var or isinstance(x, str) and x in lets and _leads(lets, x, var) for x in e.args)
-    )
+    return any(x == var or isinstance(x, str) and x in lets and _leads(lets, x, var) for x in augends(lets[name]))
 
 
 def folded(body: Sequence[kf.Stmt], s: SumOfTrips, fold: str) -> list[kf.Stmt]:
     """The body, combining into a fold what it added to a variable."""
-    return kf.exchanged(body, {s.assign: [], **{k: [kf.Combine(fold, (x,))] for k, x in s.terms.items()}})
+    new: dict[int, list[kf.Stmt]] = {s.assign: []}
+    for k, (add, term) in s.terms.items():
+        less = isinstance(add.expr, Apply) and add.expr.op == "sub"
+        new[k] = (
+            [replace(add, expr=Apply("neg", (term,))), kf.Combine(fold, (add.name,))] if less else [kf.Combine(fold, (term,))]
+        )
+    return kf.exchanged(body, new)
