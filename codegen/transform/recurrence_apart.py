@@ -18,6 +18,7 @@ from irad.codegen.kernel.independence import Body, ByteAccess, Ranges, Scope, al
 from irad.codegen.kernel.mentions import assigned, bound, reads, waiting
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.lane_body import Unfit
+from irad.codegen.transform.sums import sum_of
 from irad.core.affine import Integer, number
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import DTYPES, is_float
@@ -56,8 +57,7 @@ class RecurrenceApart:
             raise Unfit
         self.dtypes = {**carried, **{t.name: t.dtype for t in self.body if isinstance(t, (kf.Let, kf.Var))}}
         self.accesses = self.memory()
-        self.groups = self.meeting(ranges)
-        recurrent = {x.order for g in self.groups for x in g}
+        recurrent = {x.order for g in self.meeting(ranges) for x in g}
         self.first = self.beside(recurrent) if lanes_first else self.chosen(recurrent)
         if any(self.turned_round(x, y) for x in self.accesses for y in self.accesses):
             raise Unfit
@@ -138,7 +138,13 @@ class RecurrenceApart:
 
     def beside(self, recurrent: Set[int]) -> set[int]:
         """The statements of the first loop: those that ask for nothing that the trip before leaves."""
-        late = waiting(self.body, self.carried, {id(self.body[order]) for order in recurrent})
+        others = {id(self.body[order]) for order in recurrent}
+        sums = [x for n, dtype in self.carried.items() if (x := sum_of(self.body, n, dtype)) is not None]
+        late, found = set[int](), -1
+        while len(sums) != found:  # sums of a derivative are lanes too, if nothing that they add waits
+            found = len(sums)
+            late = waiting(self.body, set(self.carried) - {x.var for x in sums}, others)
+            sums = [x for x in sums if late.isdisjoint(x.terms)]
         second = [t for t in self.body if id(t) in late]
         first = [t for t in self.body if id(t) not in late]
         if not second or not _worth(first, set()) or any(isinstance(t, kf.For) and kf.trips(t) > SHORT for t in kf.walk(second)):
