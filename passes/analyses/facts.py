@@ -27,6 +27,7 @@ LONGEST = 2**62  # no extent is larger
 DEPTH, STEPS = 12, 100  # definitions followed; inequalities tried for one proof
 MOST = 32  # elements of an array that are looked at one by one
 LEVEL = 24  # intervals nested in one question: the analysis ends, however long the chains of definitions are
+AGAIN = 6  # the same where bounds are known already, and something was learnt since that may narrow them
 
 _COMPARE = {"lt": (0, 1, 1), "le": (0, 1, 0), "gt": (1, 0, 1), "ge": (1, 0, 0)}  # a, b, c: true if a - b + c <= 0
 
@@ -80,7 +81,7 @@ class Facts:
         age, known = scope.memo.get(v, (-1, WHOLE))
         if age == scope.age:
             return known
-        if self.level >= LEVEL:
+        if self.level >= (AGAIN if any(v in s.memo for s in self.scopes) else LEVEL):
             return self.meet(v, _whole(v))
         self.level += 1
         known = self.meet(v, self.derived(v))

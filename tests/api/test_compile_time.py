@@ -50,6 +50,12 @@ def products(n: int) -> str:
     return " a = x[:9].reshape(3, 3)\n y = w = x[:3]\n" + "".join(each)
 
 
+def positions(n: int) -> str:
+    """Whole numbers, each one of two that were made of the one before, and checked where they read."""
+    each = (f" if x[{k % 7}] > 0.1{k}:\n  k, w = w, k + 1\n y = y + x[k % 16] * x[w % 16]\n" for k in range(n // 4))
+    return " k = w = int(x[0])\n" + "".join(each)
+
+
 def function(body: Callable[[int], str], n: int) -> Any:
     text = f"def f(x):\n y = x\n{body(n)} return np.sum(y)\n"
     name = f"<{body.__name__} {n}>"
@@ -90,7 +96,14 @@ def test_work_is_linear(body: Callable[[int], str], n: int) -> None:
     assert large < 4.8 * small, f"{small} calls for {n} operations, {large} for {4 * n}"
 
 
-@pytest.mark.parametrize(("body", "files"), [(stores, ("fusion/versions.py",)), (products, ("split.py", "fusion/nests.py"))])
+_OF_PASSES = [
+    (stores, ("fusion/versions.py",)),
+    (products, ("split.py", "fusion/nests.py")),
+    (positions, ("analyses/facts.py",)),
+]
+
+
+@pytest.mark.parametrize(("body", "files"), _OF_PASSES)
 def test_work_of_some_passes_is_linear(body: Callable[[int], str], files: tuple[str, ...]) -> None:
     small, large = work(function(body, 60), files), work(function(body, 240), files)
     assert small > 60 and large < 4.8 * small, f"{small} calls, {large} for four times as many operations"
