@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import datetime
 import re
 import string
 import struct
@@ -85,6 +86,29 @@ def _choices(spec: str) -> tuple[str, ...]:
     return tuple(o.replace(_OPEN, "{").replace(_CLOSE, "}") for o in spec[1:].split(_NEXT))
 
 
+_MOMENT = "\x1d"  # before how a time is shown
+
+
+def moment_field(how: str) -> str:
+    """A field that shows a time of so many microseconds: "at" and a format, "iso" with a separator and what it ends with, "passed"."""
+    return "{:" + _MOMENT + how.replace("{", _OPEN).replace("}", _CLOSE) + "}"
+
+
+def moment(at: Any) -> datetime.datetime:
+    """The local time so many microseconds after 1970."""
+    seconds, rest = divmod(int(at), 10**6)
+    return datetime.datetime.fromtimestamp(seconds).replace(microsecond=rest)
+
+
+def _of_moment(at: Any, how: str) -> str:
+    how = how.replace(_OPEN, "{").replace(_CLOSE, "}")
+    if how == "passed":
+        return str(datetime.timedelta(microseconds=int(at)))
+    if how.startswith("iso"):
+        return moment(at).isoformat(how[3], how[4:])
+    return moment(at).strftime(how[2:])
+
+
 class _Filler(string.Formatter):
     def __init__(self, values: Iterator[Any]):
         self.values = values
@@ -97,6 +121,8 @@ class _Filler(string.Formatter):
         return np.complex64(z) if isinstance(x, np.float32) else z
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec[:1] == _MOMENT:
+            return _of_moment(value, format_spec[1:])
         return _choices(format_spec)[int(value)] if format_spec[:1] == _NEXT else str(format(value, format_spec))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_library
+from irad.core.foreign import is_library, is_written
 from irad.errors import UnsupportedError
 from irad.frontend.control.special import rely_on
 from irad.frontend.python.text_pieces import characters, marked, padded, together
@@ -56,9 +56,11 @@ def shown(r: Reader, value: Any, conversion: str = "s", spec: str = "") -> Text 
 
 
 def _own(x: Any, name: str) -> types.FunctionType | None:
-    """A method by which a class of the user says what its text is."""
+    """A method by which a class of the user, or one that is read like those, says what its text is."""
     method = python_method(x, name)
-    return None if method is None or is_library(type(x).__module__) or is_library(method.__module__) else method
+    if method is None or is_written(type(x)):
+        return method
+    return None if is_library(type(x).__module__) or is_library(method.__module__) else method
 
 
 def needs_reading(x: Any) -> bool:

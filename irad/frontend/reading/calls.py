@@ -212,7 +212,7 @@ def _of_object_model(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]
 
 # modules that are imported when a function of these is met
 _LATER = {
-    "warnings": "reading.effects", "_warnings": "reading.effects", "logging": "reading.effects", "time": "reading.effects", "copy": "python.copies", "inspect": "reading.inspected",
+    "warnings": "reading.effects", "_warnings": "reading.effects", "logging": "reading.effects", "time": "reading.moments", "datetime": "reading.moments", "copy": "python.copies", "inspect": "reading.inspected",
     "numpy.matrixlib": "reading.np_matrix", "numpy.random": "reading.random_draws", "random": "reading.python_random", "scipy.sparse": "reading.sparse",
     **dict.fromkeys(("math", "bisect", "_bisect", "heapq", "_heapq", "statistics", "functools", "_functools", "queue", "_queue"), "reading.standard"),
 }  # fmt: skip
@@ -220,7 +220,8 @@ _LATER = {
 
 def _later(fn: Any) -> Any:
     """What a function means that is in none of the tables yet."""
-    root, *rest = "numpy.matrixlib".split(".") if fn is np.matrix else module_of(fn).split(".", 2)
+    module = "numpy.matrixlib" if fn is np.matrix else module_of(fn) or module_of(getattr(fn, "__self__", None))
+    root, *rest = module.split(".", 2)
     found = _LATER.get(f"{root}.{rest[0]}" if root in ("numpy", "scipy") and rest else root)
     if found is None:
         return None

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.core.ir import current
 from irad.core.types import Type
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import UnsupportedError
 from irad.frontend.control.stands import Stands
 from irad.frontend.python.numbers import builtin
 from irad.frontend.python.text_formats import percent_formatted
 from irad.frontend.python.texts import shown, template_of
 from irad.frontend.reader import Reader
-from irad.frontend.reading.host_calls import constant_operand, host_call, host_text, python_number
+from irad.frontend.reading.host_calls import host_call, host_text, python_number
 from irad.frontend.reading.raises import raise_exception
 from irad.frontend.values.arr import static_value
 from irad.frontend.values.callables import Native
-from irad.frontend.values.objects import Poison, Text, describe, is_traced_deep
+from irad.frontend.values.objects import Poison, Text, is_traced_deep
 
 # ---- warnings -------------------------------------------------------------------------------------------------------
 
@@ -223,33 +222,3 @@ def basic_config(r: Reader, **kwargs: Any) -> None:
         (),
         (),
     )
-
-
-# ---- time -----------------------------------------------------------------------------------------------------------
-
-
-def _clock(fn: Callable[[], Any]) -> Callable[..., Any]:
-    kind = Type("i64" if fn.__name__.endswith("_ns") else "f64")
-
-    def read(r: Reader) -> Any:
-        (v,) = host_call((fn.__name__,), lambda: [fn()], (), (kind,))
-        return python_number(v)
-
-    return read
-
-
-for _name in ("perf_counter", "time", "monotonic", "process_time", "thread_time"):
-    builtin(getattr(time, _name))(_clock(getattr(time, _name)))
-    builtin(getattr(time, f"{_name}_ns"))(_clock(getattr(time, f"{_name}_ns")))
-
-
-@builtin(time.sleep)
-def sleep(r: Reader, secs: Any) -> None:
-    if not isinstance(r.operand(secs), (int, float)) and not is_traced_deep(secs):
-        raise IradTypeError(f"time.sleep wants a number, got {describe(secs)}")
-
-    def run(seconds: Any) -> list[Any]:
-        time.sleep(float(seconds))
-        return []
-
-    host_call(("sleep",), run, (constant_operand(r, secs),), ())

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
 import sys
 import time
@@ -185,6 +186,48 @@ def test_clocks() -> None:
 def test_a_clock_is_read_at_each_call() -> None:
     c = irad.compile(lambda x: time.perf_counter() + 0 * x)
     assert c(1.0) < c(1.0)
+
+
+class Journal:
+    def __init__(self) -> None:
+        self.began = datetime.datetime.now()
+
+    def line(self, step: int, loss: Any) -> None:
+        now = datetime.datetime.now()
+        passed = now - self.began
+        if step % 2 == 0:
+            shown = now.strftime("%Y-%m-%d %H:%M:%S")
+            print(f"{shown}|{now:%H:%M:%S}|{now}|{now.isoformat(timespec='seconds')}|{passed}|{passed.total_seconds()}")
+            print("{}|{}|{}".format(now.year, now.microsecond, now.timestamp()), loss, sep="|")
+
+
+def journal(x: Any) -> Any:
+    kept = Journal()
+    for k in range(3):
+        x = 0.9 * x
+        kept.line(k, np.sum(x))
+    print(time.strftime("%Y"), time.ctime(), sep="|")
+    return np.sum(x * x)
+
+
+def test_times_of_day_are_those_of_each_call(capsys: pytest.CaptureFixture[str]) -> None:
+    c = irad.compile(journal)
+    c(X)
+    capsys.readouterr()
+    for _ in range(2):
+        before = datetime.datetime.now()
+        assert np.isclose(c(X), 0.9**6 * np.sum(X * X))
+        after = datetime.datetime.now()
+        lines = [line.split("|") for line in capsys.readouterr().out.splitlines()]
+        assert len(lines) == 5 and lines[4][0] == str(after.year)
+        datetime.datetime.strptime(lines[4][1], "%a %b %d %H:%M:%S %Y")
+        for (shown, clock, whole, iso, passed, seconds), numbers in zip(lines[0:4:2], lines[1:4:2]):
+            now = datetime.datetime.fromisoformat(whole)
+            assert before <= now <= after
+            assert (shown, clock, iso) == (f"{now:%Y-%m-%d %H:%M:%S}", f"{now:%H:%M:%S}", now.isoformat(timespec="seconds"))
+            assert passed == str(datetime.timedelta(seconds=float(seconds)))
+            assert [float(v) for v in numbers[:3]] == [now.year, now.microsecond, now.timestamp()]
+    assert np.allclose(irad.grad(journal)(X), 2 * 0.9**6 * X)
 
 
 def test_standard_streams(capsys: pytest.CaptureFixture[str]) -> None:

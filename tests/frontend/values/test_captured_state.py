@@ -246,7 +246,7 @@ view = memoryview(b"abc")
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: x * datetime.datetime.now().microsecond, lambda x: x * random.SystemRandom().getrandbits(3),
+        lambda x: x * datetime.date.today().day, lambda x: x * random.SystemRandom().getrandbits(3),
         lambda x: x * len(os.listdir(".")), lambda x: x * os.path.exists("/nowhere"),
         lambda x: x * (2 if os.environ.get("A_NAME") else 3), lambda x: x * (2 if os.getenv("A_NAME") else 3),
         lambda x: x * np.loadtxt("nowhere"),
