@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,15 @@ import numpy as np
 from irad.core.once import import_later
 from irad.core.types import is_complex
 from irad.errors import IradValueError, UnsupportedError
+from irad.frontend.control.holders import references, variables_of
 from irad.frontend.numpy.table import METHODS, TABLE, lookup
 from irad.frontend.numpy.views import BY_NAME, at, copied, register, reshaped, uncertain
 from irad.frontend.reader import Reader
 from irad.frontend.registry import find
-from irad.frontend.values.arr import is_traced, lift
+from irad.frontend.values.arr import is_traced, lift, static_int
 from irad.frontend.values.layout import is_f, new_like
-from irad.frontend.values.objects import Array
+from irad.frontend.values.objects import Array, Cell
+from irad.ops.complex import complex_
 from irad.ops.control import raise_if
 
 
@@ -165,6 +168,32 @@ def asarray_chkfinite(r: Reader, a: Array, dtype: Any = None, order: Any = None)
     return out
 
 
+_PARTS = "this is a view of an array as complex numbers, or of their parts; write x.copy().view(...) to store into it"
+
+
+def _as_parts(r: Reader, a: Array, dtype: np.dtype[Any]) -> Array | None:
+    """Complex numbers as pairs of real ones of their size, and back; None of anything else."""
+    from_real = dtype.kind == "c" and a.type.numpy == dtype.type(0).real.dtype
+    if not (from_real or is_complex(a.type.dtype) and dtype == a.type.numpy.type(0).real.dtype) or not a.shape:
+        return None
+    if a.contiguous is not True:
+        raise UnsupportedError(
+            f"x.view({dtype}) of an array whose elements do not stand side by side; write x.copy().view({dtype})"
+        )
+    *before, last = a.shape
+    if not from_real:
+        pairs = r.call(np.stack, [[r.getattr(a, "real"), r.getattr(a, "imag")]], {"axis": -1})
+        return r.call(np.reshape, [pairs, (*before, 2 * last)])  # type: ignore[no-any-return]
+    if not isinstance(last, int):
+        raise UnsupportedError(f"x.view({dtype}) of an array of a length that data decide")
+    if last % 2:
+        raise ValueError(
+            "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the array."
+        )
+    even, odd = (r.value(r.getitem(a, (Ellipsis, slice(k, None, 2)))) for k in (0, 1))
+    return Array(Cell(complex_(even, odd)))
+
+
 def view(r: Reader, a: Array, dtype: Any = None, type: Any = None) -> Any:
     """x.view(): the same memory, of the same dtype, perhaps as an object of a subclass of np.ndarray."""
     if isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray):
@@ -173,6 +202,8 @@ def view(r: Reader, a: Array, dtype: Any = None, type: Any = None) -> Any:
         return import_later("irad.frontend.reading.array_classes").seen_as(r, a, type, a, dtype)
     if (dtype is None or dtype is np.ndarray or np.dtype(dtype) == a.type.numpy) and type in (None, np.ndarray):
         return at(r, a, Ellipsis)
+    if type in (None, np.ndarray) and (parts := _as_parts(r, a, np.dtype(dtype))) is not None:
+        return uncertain(r, a, parts, _PARTS)
     raise UnsupportedError(
         f"x.view({np.dtype(dtype)}) of an array of {a.type.numpy} reads its bytes as other numbers; x.astype(...) converts numbers, "
         "and a view may be made outside and passed"
@@ -180,3 +211,24 @@ def view(r: Reader, a: Array, dtype: Any = None, type: Any = None) -> Any:
 
 
 BY_NAME["view"] = view
+
+
+def resize(r: Reader, x: Array, *shape: Any, refcheck: bool = True) -> None:
+    """x.resize: the variable holds an array of the other size from now on, with zeros where there were no elements."""
+    holders = variables_of(r, x)
+    if x.cell.outside or x.steps or x.watch or len(holders) != 1 or references(r, x.cell) != 1 or not x.type.static:
+        raise UnsupportedError(
+            "x.resize of an array that another variable holds or views, of the caller, or of a length that data decide; "
+            "write x = np.resize(x, shape), or an array of the final size"
+        )
+    flat = r.call(np.ravel, [x])
+    wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    extents = tuple(static_int(r.operand(n), "the shape of x.resize") for n in wanted)
+    size, more = math.prod(extents), math.prod(extents) - flat.shape[0]
+    full = (
+        r.call(np.concatenate, [[flat, r.call(np.zeros, [more, x.type.numpy])]]) if more > 0 else r.getitem(flat, slice(0, size))
+    )
+    r.state.assign(holders[0], r.call(np.array, [r.call(np.reshape, [full, extents])]))
+
+
+BY_NAME["resize"] = resize

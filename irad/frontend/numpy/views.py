@@ -113,13 +113,16 @@ def copied(r: Reader, x: Array, strides: tuple[int, ...] | None) -> Array:
     return Array(Cell(content.value if isinstance(content, Arr) else content)).laid_out(strides)
 
 
-def uncertain(r: Reader, x: Array, copy: Array) -> Array:
+_LAYOUT = (
+    "whether this is a view or a copy depends on the memory layout of an array, which is not known here; "
+    "write x.copy() to store into a copy, or store into the array itself"
+)
+
+
+def uncertain(r: Reader, x: Array, copy: Array, why: str = _LAYOUT) -> Array:
     """A copy of x where NumPy, by a memory layout that is not known here, may have made a view: used as either, or refused."""
     if x.cell.outside or x.watch or references(r, x.cell):
-        copy.frozen = (
-            "whether this is a view or a copy depends on the memory layout of an array, which is not known here; "
-            "write x.copy() to store into a copy, or store into the array itself"
-        )
+        copy.frozen = why
         copy.watch = (*x.watch, (x.cell, x.cell.content))
     return copy
 

@@ -165,15 +165,9 @@ def _put(r: Reader, x: Array, indices: Any, values: Any, mode: str = "raise") ->
     r.call(np.put, [x, indices, values, mode])
 
 
-def _resize(r: Reader, x: Array, *shape: Any, **kwargs: Any) -> None:
-    raise UnsupportedError(
-        "x.resize changes the array object itself; write x = np.resize(x, shape), or an array of the final size"
-    )
-
-
 MUTATING: dict[str, Callable[..., Any]] = {
-    "fill": _fill, "sort": _stored(np.sort), "partition": _stored(np.partition), "put": _put, "resize": _resize,
-    "tolist": _tolist, "__setitem__": store,
+    "fill": _fill, "sort": _stored(np.sort), "partition": _stored(np.partition), "put": _put, "tolist": _tolist,
+    "__setitem__": store,
 }  # fmt: skip
 
 

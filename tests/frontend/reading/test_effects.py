@@ -198,7 +198,7 @@ class Journal:
         if step % 2 == 0:
             shown = now.strftime("%Y-%m-%d %H:%M:%S")
             print(f"{shown}|{now:%H:%M:%S}|{now}|{now.isoformat(timespec='seconds')}|{passed}|{passed.total_seconds()}")
-            print("{}|{}|{}".format(now.year, now.microsecond, now.timestamp()), loss, sep="|")
+            print(f"{now.year}|{now.microsecond}|{now.timestamp()}", loss, sep="|")
 
 
 def journal(x: Any) -> Any:
