@@ -96,11 +96,7 @@ def test_work_is_linear(body: Callable[[int], str], n: int) -> None:
     assert large < 4.8 * small, f"{small} calls for {n} operations, {large} for {4 * n}"
 
 
-_OF_PASSES = [
-    (stores, ("fusion/versions.py",)),
-    (products, ("split.py", "fusion/nests.py")),
-    (positions, ("analyses/facts.py",)),
-]
+_OF_PASSES = [(stores, ("fusion/versions.py",)), (products, ("split.py", "fusion/nests.py")), (positions, ("analyses/facts.py",))]
 
 
 @pytest.mark.parametrize(("body", "files"), _OF_PASSES)
