@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Any
 
 from irad.errors import UnsupportedError
+from irad.frontend.control.facts import all_values
 from irad.frontend.control.filling import chosen
 from irad.frontend.control.flow import by_halves
 from irad.frontend.control.templates import Num, join_numbers
@@ -53,10 +54,18 @@ def item(r: Reader, obj: Any, key: Arr) -> tuple[Any] | None:
 
     Rows of numbers become columns, each an array. Lists that are chosen, and those that they are chosen from, may not change any more.
     """
-    if not _can(r, list(obj)):
+    items = _reachable(list(obj), key)
+    if not _can(r, items):
         return None
     at = position(obj, key)
-    return (choice(r, obj, at) if isinstance(obj, str) else _one_of(r, list(obj), at),)
+    return (choice(r, obj, at) if isinstance(obj, str) else _one_of(r, items, at),)
+
+
+def _reachable(items: list[Any], key: Arr) -> list[Any]:
+    """The same, where items that are at none of the places that a number may be at do not count."""
+    numbers = all_values(key.value) or ()
+    places = {k % len(items) for k in numbers if -len(items) <= k < len(items)}
+    return [x if k in places else items[min(places)] for k, x in enumerate(items)] if places else items
 
 
 def of_place(r: Reader, items: list[Any], at: Arr, most: int = MOST) -> tuple[Any] | None:

@@ -9,14 +9,17 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from irad.core.ir import Node, Value, current
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Nullable, Varying
 from irad.frontend.values.state import Name
+from irad.ops.array import index
 from irad.ops.constant import const
 from irad.ops.control import if_
-from irad.ops.elementwise import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne
+from irad.ops.elementwise import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
 from irad.ops.intervals import definition
 
 
@@ -115,3 +118,21 @@ def _of_branch(node: Node, k: int, truth: bool) -> Iterator[tuple[Value, bool]]:
         fixed = side if x is cond else bool(made.attrs["value"]) if made is not None and made.op is const else truth
         if fixed is not truth:
             yield from _implied(cond, not side)
+
+
+def all_values(v: Value, nodes: tuple[Node, ...] = ()) -> frozenset[int] | None:
+    """What a whole number may be, if it is chosen from known ones; `nodes`: of the region that gives it. None if that cannot be said."""
+    node = next((n for n in nodes if v in n.outputs), None) or definition(v)
+    if node is None:
+        return None
+    table = node if node.op is const else definition(node.inputs[0]) if node.op is index else None
+    if table is not None and table.op is const:
+        return frozenset(map(int, np.ravel(table.attrs["value"])))
+    if node.op is select:
+        parts = [all_values(x, nodes) for x in node.inputs[1:]]
+    elif node.op is if_:
+        k = node.outputs.index(v)
+        parts = [all_values(region.results[k], tuple(region.nodes)) for region in node.regions]
+    else:
+        return None
+    return None if None in parts else frozenset().union(*(p for p in parts if p is not None))

@@ -178,8 +178,13 @@ def unary(r: Reader, e: ast.UnaryOp) -> Any:
     return r.operator(UNARY[type(e.op)], x)
 
 
+_PLAIN = frozenset((bool, int, float, complex))  # most of what is computed at compile time
+
+
 def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     """A Python operator on anything: user classes by their methods, static things by Python, traced ones by the table."""
+    if all(type(x) in _PLAIN for x in xs):
+        return getattr(operator, name)(*xs)
     for x in xs:
         if type(x) is Poison:  # an item of a container, perhaps, which nobody has read
             raise x.error("an operand")

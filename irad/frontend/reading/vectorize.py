@@ -18,7 +18,7 @@ from irad.frontend.control.trips import LoopStatement
 from irad.frontend.reader import Reader
 from irad.frontend.reading.comprehensions import table
 from irad.frontend.values.arr import broadcast_shapes, static_int
-from irad.frontend.values.objects import Poison
+from irad.frontend.values.objects import Nullable, Poison
 
 
 def vectorized(r: Reader, fn: np.vectorize, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -36,7 +36,8 @@ def vectorized(r: Reader, fn: np.vectorize, args: list[Any], kwargs: dict[str, A
         for k, v in zip(places, values):
             given[k] = v
         named.update(zip(names, values[len(places) :]))
-        return r.call(f, given, named)
+        out = r.call(f, given, named)
+        return r.definite(out, "what np.vectorize makes an element of") if isinstance(out, Nullable) else out
 
     arrays = [r.call(np.asarray, [array_like(r, v)]) for v in (*(args[k] for k in places), *(kwargs[n] for n in names))]
     if fn.signature is None:

@@ -77,9 +77,23 @@ def out_of_range(x: np.ndarray) -> Any:
         return x[1] * len(str(e))
 
 
+PLACES = {"low": 1, "high": 2, "top": 3, "over": 3}
+
+
+def places_that_a_name_leads_to(x: np.ndarray) -> Any:
+    name = "low"
+    if x[0] > 0.9:
+        name = "over"
+    elif x[0] > 0.1:
+        name = "high"
+    found = (name, x[0] * 2, x[1] * 3, [x[2]])
+    picked = [name, x[1], x[2] ** 2, x[0]][PLACES[name]]
+    return picked * x[0] + found[1 if x[1] > 0.5 else -2]
+
+
 PROGRAMS = [
     pairs_in_random_order, numbers_of_two_classes, rows_of_a_table, many_rows_with_a_constant_column, arrays, a_string_by_letter,
-    parts_of_a_chosen_string, a_spline, out_of_range,
+    parts_of_a_chosen_string, a_spline, out_of_range, places_that_a_name_leads_to,
 ]  # fmt: skip
 
 

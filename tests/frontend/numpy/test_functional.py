@@ -114,3 +114,21 @@ def test_grids_of_a_number() -> None:
 def test_wrong(f: Callable[..., Any], words: str) -> None:
     with pytest.raises(ValueError if "matrices" not in words else irad.UnsupportedError, match=words):
         irad.compile(f)(M)
+
+
+@np.vectorize
+def root(x: float) -> Any:
+    low, high = 0.0, 4.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if middle * middle > x else (middle, high)
+        if high - low < 1e-9 and x > 0:
+            return middle
+    return None
+
+
+def test_vectorize_of_what_may_return_none() -> None:
+    x = np.array([2.0, 3.0, 5.0])
+    np.testing.assert_array_equal(irad.compile(lambda x: root(x))(x), root(x))
+    with pytest.raises(TypeError, match="None"):
+        irad.compile(lambda x: root(x))(x - 2.5)
