@@ -89,4 +89,8 @@ def range_of(e: Apply, ranges: Ranges) -> Interval:
     if not others or others[0][0] != others[0][1] or others[0][0] <= 0:
         return WHOLE
     k = others[0][0]
-    return (0, min(hi, k - 1) if lo >= 0 else k - 1) if e.op == "remainder" else (lo // k, hi // k)
+    return (0, min(hi, k - 1) if lo >= 0 else k - 1) if e.op == "remainder" else (_divided(lo, k), _divided(hi, k))
+
+
+def _divided(bound: float, k: float) -> float:
+    return bound if abs(bound) == inf else bound // k

@@ -37,23 +37,33 @@ def signature(entry: Graph) -> Signature:
     return types(entry.params), types(entry.results)
 
 
+class TooLarge(Exception):
+    """The code would work in more memory than it may."""
+
+
 @dataclass(frozen=True)
 class Job:
     """What native code is made of. `steps`: the names of the passes, None for all of them; `outside`: types that callers see;
-    `donated`: parameters whose memory results may take."""
+    `donated`: parameters whose memory results may take; `most`: bytes that it may work in, if that is bounded."""
 
     program: Program
     outside: Signature
     options: Options = DEFAULT
     donated: Set[int] = frozenset()
     steps: Sequence[str] | None = None
+    most: int | None = None
 
     def make(self) -> NativeCode:
-        """Run the passes and the code generator."""
+        """Run the passes and the code generator; raises TooLarge before that."""
         pipeline = import_later("irad.pipeline")
         optimised = pipeline.optimise(self.program, None, self.options, self.donated, steps=self.steps)
+        self.check(pipeline.arena_size(next(iter(optimised.values()))) if self.most is not None else 0)
         made: NativeCode = pipeline.native(optimised, self.outside, self.options)
         return made
+
+    def check(self, arena: int) -> None:
+        if self.most is not None and arena > self.most:
+            raise TooLarge
 
     def about(self) -> dict[str, Any]:
         """What is said of it to people."""
@@ -93,6 +103,7 @@ def native_of(job: Job) -> NativeCode:
     data = disk.read(key)
     known = saved.load(data, [*found.locs, None], job.outside) if data is not None else None
     if known is not None:
+        job.check(known.interface.arena)
         return known
     start = time.perf_counter()
     made = job.make()

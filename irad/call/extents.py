@@ -6,6 +6,7 @@ written out and whose elements are in registers. Nor are those of arrays that ar
 
 from __future__ import annotations
 
+import traceback
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -83,4 +84,12 @@ def refused(fn: Any, e: Exception) -> None:
     """Say once that a function is compiled for each shape by itself, though it was to be for all sizes."""
     name = getattr(fn, "__name__", "a function")
     why = f"{e.message}{f' ({e.loc})' if e.loc else ''}" if isinstance(e, IradError) else f"{type(e).__name__}: {e}"
+    if not isinstance(e, IradError) and _in_compiler(e):
+        why = f"a fault of irad's own, {why}"
     warnings.warn(f"{name} is compiled for each shape by itself, as it cannot be for all sizes: {why}", UserWarning, stacklevel=2)
+
+
+def _in_compiler(e: Exception) -> bool:
+    """Did the exception arise in passes or in code generation, where no code of the program's runs?"""
+    names = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(e.__traceback__))
+    return any(name.startswith(("irad.passes.", "irad.codegen.")) for name in names)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.call.compiled import TooLarge
 from irad.call.conditions import Leaves
 from irad.call.specialisation import specialise
 from irad.codegen.call import machine as entry
@@ -40,7 +41,6 @@ OFTEN, SIZES = (
     8,
     6,
 )  # calls after which a shape gets code of its own, unless so many shapes have come that all share code for all sizes
-ARENA = 1 << 28  # bytes that code for sizes far above what there is may work in
 TRIED = 8  # programs that a call tries before it takes the path in Python
 
 
@@ -201,8 +201,9 @@ class Cache:
         if not axes:
             return None
         try:
-            s = self.make(fn, args, kwargs, self.options, extents=Sizes(axes))
-            if s.native.interface.arena > ARENA:
+            try:
+                s = self.make(fn, args, kwargs, self.options, extents=Sizes(axes))
+            except TooLarge:
                 s = self.make(fn, args, kwargs, self.options, extents=Sizes(axes, close=True))
         except Exception as e:  # whatever it is: the version for these shapes alone says it if it is the function's
             self.refused.add(key)

@@ -32,14 +32,16 @@ from irad.ops.control import RaisedInGraph
 from irad.ops.text import PARTS, Slot
 from irad.options import DEFAULT, Options, leaves_of, static_leaves, takes
 
+ARENA = 1 << 28  # bytes that code for sizes far above what there is may work in
+
 
 class Specialisation:
-    """A traced function with its native code. `donate`: argument leaves whose memory may be written."""
+    """A traced function with its native code. `donate`: argument leaves whose memory may be written. `most`: see `Job`."""
 
-    def __init__(self, traced: Traced, options: Options = DEFAULT, donate: Sequence[int] = ()):
+    def __init__(self, traced: Traced, options: Options = DEFAULT, donate: Sequence[int] = (), most: int | None = None):
         self.traced, self.donated = traced, donated_parameters(traced, donate)
         donated = frozenset(self.donated.values())
-        self.native: NativeCode = native_of(Job(traced.program, signature(traced.graph), options, donated))
+        self.native: NativeCode = native_of(Job(traced.program, signature(traced.graph), options, donated, most=most))
         self.conditions = Conditions(traced, self.native.params, len(traced.in_leaves))
         self.holds = self.conditions.holds
         self.entry: entry.Program | None = None  # as `direct` made it: all lay their arguments out alike
@@ -212,7 +214,8 @@ def specialise(
     """Trace and compile a function. Captured ints of `live` that shape arrays, or that must be known, stay constants.
 
     `static`: leaves that are constants, if the options do not say it. A keyword `out` that is none of the function's: see
-    irad.call.into. `extents`: axes of leaves whose extents are known at run time only.
+    irad.call.into. `extents`: axes of leaves whose extents are known at run time only; TooLarge is raised of code for sizes far above
+    what there is that would work in more than ARENA bytes.
     """
     if "out" in kwargs and not takes(fn, "out"):
         return import_later("irad.call.into").specialise_into(fn, args, kwargs, options)  # type: ignore[no-any-return]
@@ -225,7 +228,8 @@ def specialise(
         traced = trial(live)
     traced = traced or trace(fn, args, kwargs, static=static, extents=extents, objects=True)
     try:
-        return Specialisation(traced, options, leaves_of(fn, options.donate, args, kwargs))
+        most = ARENA if extents and not extents.close else None
+        return Specialisation(traced, options, leaves_of(fn, options.donate, args, kwargs), most)
     except UnsupportedError as e:  # found after the passes, which keep no place for every node
         raise e.at(definition(fn)) from e.__cause__
 

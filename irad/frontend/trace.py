@@ -203,7 +203,8 @@ class _Attempt:
             or any(isinstance(self.leaves[k], Spec) for kind, k in fix if kind == "arg")
         ):
             return Restart(keyed=site) if site else None
-        return Restart(fix, loops)
+        # loops are written out where known numbers alone do not help: so few trips may depend on them
+        return Restart(fix) if fix - self.fixed else Restart(fix, loops)
 
     # ---- results ----
 

@@ -12,10 +12,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from irad.core.affine import WHOLE, Interval, bounds
+from irad.core.affine import WHOLE, Interval, bounds, terms
 from irad.core.ir import Builder, Node, Value, current
 from irad.core.lazy_dataclass import dataclass, field
-from irad.core.types import DTYPES, Dim, form, is_complex, is_float
+from irad.core.types import DTYPES, Dim, Extent, form, is_complex, is_float
 
 _DEPTH = 64  # definitions followed: enough for index arithmetic, and no recursion trouble on long chains
 
@@ -27,13 +27,14 @@ class _Scope:
     defs: dict[Value, Node] = field(default_factory=dict)
     seen: int = 0
     bounds: dict[Value, Interval] = field(default_factory=dict)
+    ends: dict[Value, list[tuple[int, Dim]]] = field(default_factory=dict)  # see `ordered`
     last: Node | None = None
     memo: dict[Value, Interval] = field(default_factory=dict)  # a bound registered later may tighten: these stay true
 
     def update(self, nodes: list[Node]) -> None:
         """Take in the nodes that are new; if some were taken back, what was learnt from them (checks!) is void."""
         if self.seen and (self.seen > len(nodes) or nodes[self.seen - 1] is not self.last):
-            self.defs, self.bounds, self.memo, self.seen = {}, {}, {}, 0
+            self.defs, self.bounds, self.ends, self.memo, self.seen = {}, {}, {}, {}, 0
         for node in nodes[self.seen :]:
             self.defs.update((v, node) for v in node.outputs)
         self.seen = len(nodes)
@@ -91,6 +92,12 @@ def bound(value: Value, lo: float, hi: float) -> None:
     scope = _chain()[0]
     a, b = interval(value)
     scope.bounds[value] = scope.memo[value] = (max(a, lo), min(b, hi))
+
+
+def ordered(value: Value, sign: int, end: Dim) -> None:
+    """Register that `sign * value` is at most `end` from here on in the current builder and those inside it; sign: 1 or -1."""
+    if not isinstance(end, int):
+        _chain()[0].ends.setdefault(value, []).append((sign, end))
 
 
 def definition(value: Value) -> Node | None:
@@ -163,8 +170,35 @@ def _const(node: Node, whole: Interval) -> Interval:
 
 
 def dim_interval(d: Dim) -> Interval:
-    """Bounds of an extent, or of any affine integer."""
-    return bounds(d, interval)
+    """Bounds of an extent, or of any affine integer: those of its values, and what is known of two together (`i < n`)."""
+    lo, hi = bounds(d, interval)
+    if isinstance(d, int) or len(d.terms) < 2:
+        return lo, hi
+    scopes = [s for s in _chain() if s.ends]
+    return (max(lo, _least(d, scopes)), min(hi, -_least(-d, scopes))) if scopes else (lo, hi)
+
+
+def _least(d: Dim, scopes: list[_Scope]) -> float:
+    """A lower bound: values give way, one after the other, to what bounds them."""
+    found, gone = -math.inf, set()
+    while True:
+        step = next(
+            (
+                (value, c, end)
+                for value, c in terms(d)
+                if value not in gone
+                for scope in scopes
+                for sign, end in scope.ends.get(value, ())
+                if sign * c < 0
+            ),
+            None,
+        )
+        if step is None:
+            return found
+        value, c, end = step  # c * value is at least -abs(c) * end
+        gone.add(value)
+        d = d - Extent(0, ((value, c),)) - end * abs(c)
+        found = max(found, bounds(d, interval)[0])
 
 
 def affine_of(value: Value) -> Dim:

@@ -62,7 +62,8 @@ class _Merger:
                 continue
             p = self._prefix(nest, g, idx, reads)
             rows = nest.rows | {v for v, _ in reads if self.nest_of.get(self.grouping.group_of.get(v, g)) is nest}
-            if p and self._fit(rows, p) and not self._path(nest, g):
+            own = (v for q in (*nest.parts, g) for m in q.members if _folds_rows(m, p) for v in m.node.outputs)
+            if p and self._fit(rows.union(own), p) and not self._path(nest, g):
                 nest.parts.append(g)
                 nest.rows = rows
                 nest.prefix, nest.bits = p, nest.bits | g.bits
@@ -112,6 +113,12 @@ class _Merger:
         while p and any(not _splits(m, p) for m in members):
             p -= 1
         return p if any(len(s) > p for s in (*spaces, g.space)) else 0
+
+
+def _folds_rows(m: Member, p: int) -> bool:
+    """Is a row of the result folded in a buffer of its own first? Rows that are summed are added to the result at once."""
+    folded = set(range(len(m.space))) - set(m.rows)
+    return min(folded, default=p) < p and (m.kind != "add" or max(folded) >= p)
 
 
 def _splits(m: Member, p: int) -> bool:

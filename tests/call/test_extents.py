@@ -65,6 +65,37 @@ def chosen(x: Any) -> Any:
     return np.sum(x[x > 0] ** 2) + np.sum(np.where(x > 0.5, x, 0.1 * x))
 
 
+def windows(x: Any) -> Any:
+    s = 0.0
+    for i in range(1, len(x) - 1):
+        s += x[i] * np.sort(np.outer(x[i - 1 : i + 2], x[i - 1 : i + 2]).flatten())[4]
+    i = 0
+    while i + 4 < len(x):
+        s += np.dot(x[i : i + 4].reshape(2, 2), x[i : i + 2])[1]
+        i += 3
+    return s
+
+
+def transport(c: Any, a: Any) -> Any:
+    m = a - c
+    top = np.max(m, axis=1)
+    f = a - top - np.log(np.sum(np.exp(m - top[:, None]), axis=1))
+    m = f[:, None] - c
+    top = np.max(m, axis=0)
+    return np.sum(a * (top + np.log(np.sum(np.exp(m - top), axis=0))))
+
+
+def halves(x: Any) -> Any:
+    y, n = x.copy(), len(x)
+    for _ in range(3):
+        half = n // 2
+        part = y[:n].copy()
+        for i in range(half):
+            y[i], y[half + i] = part[2 * i] + 0.5 * part[2 * i + 1], part[2 * i] - part[2 * i + 1]
+        n = half
+    return np.sum(y**2)
+
+
 def _vector(n: int, r: Any) -> tuple[Any, ...]:
     return (r.standard_normal(n),)
 
@@ -80,6 +111,9 @@ CASES: list[Case] = [
     (trips, _vector, 0),
     (orders, _vector, 0),
     (chosen, _vector, 0),
+    (windows, _vector, 0),
+    (halves, _vector, 0),
+    (transport, _matrix, (0, 1)),
     (products, lambda n, r: (r.standard_normal((n, 20)), r.standard_normal((20, 9))), (0, 1)),
     (squares, _matrix, (0, 1)),
 ]
@@ -232,6 +266,17 @@ def test_small_extents_are_known_in_the_code() -> None:
     many = [v.arguments[0] for v in c.versions if v.extents["n"][0] == 32]
     assert sorted(many) == ["f64[n,2]", "f64[n,3]", "f64[n,4]", "f64[n,m]"]
     assert len(c.versions) == 8
+
+
+def test_recursion_by_extents_has_them_as_constants() -> None:
+    def total(x: Any) -> Any:
+        return x[0] if len(x) == 1 else total(x[: len(x) // 2]) - 2.0 * total(x[len(x) // 2 :])
+
+    c = irad.compile(total, dynamic=True)
+    for n in (8, 21):
+        x = np.cos(np.arange(float(n)))
+        assert np.isclose(c(x), total(x), rtol=1e-14)
+    assert [v.extents for v in c.versions] == [{}, {}]
 
 
 def test_libraries_that_want_constant_sizes_get_them() -> None:

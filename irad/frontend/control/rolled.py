@@ -30,7 +30,7 @@ from irad.ops.constant import scalar
 from irad.ops.control import for_, while_
 from irad.ops.core import effects
 from irad.ops.elementwise import cast_to
-from irad.ops.intervals import affine_of, bound, interval
+from irad.ops.intervals import affine_of, bound, interval, ordered
 
 _ATTEMPTS = 12
 LIMIT = 4096  # trips of a loop that are written out if it cannot be kept
@@ -183,9 +183,8 @@ class Rolled:
         if index is not None:
             assert self.count is not None
             bound(index, 0, max(interval(self.count)[1] - 1, 0))
-            position = Arr(index, True)
-            if self.first:
-                position = self.r.operator("add", position, self.first)
+            ordered(index, 1, affine_of(self.count) - 1)
+            position = self.r.operator("add", Arr(index, True), self.first) if self.first else Arr(index, True)
         numbers = import_later("irad.frontend.control.whole_numbers")
         numbers.bound_numbers(self.r, self.loop.stmt, self.carries.values(), None if self.rotated else self.test)
         if self.rotated:

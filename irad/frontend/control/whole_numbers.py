@@ -17,7 +17,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.state import Name
 from irad.ops.elementwise import ge, gt, le, logical_and, lt
-from irad.ops.intervals import affine_of, bound, definition, dim_interval, interval
+from irad.ops.intervals import affine_of, bound, definition, dim_interval, interval, ordered
 
 _ORDER = {
     lt: (1, 1),
@@ -106,8 +106,9 @@ def bound_numbers(r: Reader, loop: object, carries: Iterable[Any], test: Callabl
             if isinstance(x, Arr) and x.weak and x.name == "i64" and not x.shape:
                 _from_below(r, loop, c.place.name, c.init, x.value)
     if test is not None and isinstance(loop, ast.While) and all(map(_is_plain, ast.walk(loop.test))):
-        for symbol, low, high in run_region(r, lambda: _note(test())).result or ():
-            bound(symbol, low, high)
+        for symbol, sign, end, most in run_region(r, lambda: _note(test())).result or ():
+            bound(symbol, *((-math.inf, most) if sign > 0 else (-most, math.inf)))
+            ordered(symbol, sign, end)
 
 
 def _from_below(r: Reader, loop: ast.AST, name: str, start: Any, now: Value) -> None:
@@ -142,12 +143,12 @@ def _is_plain(n: ast.AST) -> bool:
     )
 
 
-def _note(held: Any) -> list[tuple[Value, float, float]]:
-    """Bounds of the values whose comparison, or conjunction of comparisons, holds."""
+def _note(held: Any) -> list[tuple[Value, int, Dim, float]]:
+    """What bounds the values whose comparison, or conjunction of comparisons, holds: sign * value <= end, which is at most a number."""
     return list(_bounds(held.value)) if isinstance(held, Arr) else []
 
 
-def _bounds(v: Value) -> Iterator[tuple[Value, float, float]]:
+def _bounds(v: Value) -> Iterator[tuple[Value, int, Dim, float]]:
     node = definition(v)
     if node is None:
         return
@@ -160,6 +161,5 @@ def _bounds(v: Value) -> Iterator[tuple[Value, float, float]]:
         rest: Dim = (a - b) * sign + strict  # at most 0
         for symbol, factor in terms(rest):
             if isinstance(symbol, Value) and abs(factor) == 1:
-                others = rest - affine_of(symbol) * factor
-                low = dim_interval(others)[0]  # factor * symbol <= -others
-                yield (symbol, -math.inf, -low) if factor > 0 else (symbol, low, math.inf)
+                end = affine_of(symbol) * factor - rest
+                yield symbol, factor, end, dim_interval(end)[1]

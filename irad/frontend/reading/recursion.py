@@ -15,13 +15,14 @@ array in particular: what it stores, a check in it does not keep. Nor does it wh
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType
 from typing import Any
 
 from irad.core.ir import Graph, Node, Value, captures, current, emit, map_regions, substitute, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.tree import parts
+from irad.core.types import Dim, Type
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.activations import Activation, Restart
 from irad.frontend.control.filling import Maker, fresh_array, holes, leaves
@@ -43,6 +44,9 @@ from irad.ops.control import raise_if
 _LONGER = (
     "the recursive function {1} {0} may be longer in each call, depending on data, and for which there is no room then; "
     "hand on one array and positions in it, or use a loop (sorted(xs) and np.sort sort)"
+)
+_SIZES = (
+    "the recursive function {} is given an array of another length in each call, which depends on extents known at run time only"
 )
 _LOST = (
     "the recursive function {} stores into an array of the caller, and may raise depending on data; given a view of the array, or its "
@@ -96,7 +100,7 @@ def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Acti
     record = _known(r, frame)
     if record is None:
         if not _calls_itself(r, frame) or circular(frame.signature):
-            _check_growth([f for f in r.frames if _same_function(f, frame) and f.conditional < r.conditional], frame, name)
+            _check_growth(r, [f for f in r.frames if _same_function(f, frame) and f.conditional < r.conditional], frame, name)
             return NotImplemented
         known = list(r.records), dict(r.graphs)
         record = _new(r, frame, name)
@@ -182,13 +186,27 @@ def _size(t: Any) -> int:
     return sum(map(_size, t)) if isinstance(t, tuple) else 1
 
 
-def _check_growth(around: Sequence[Activation], frame: Activation, name: str) -> None:
-    """Raise UnsupportedError for a list that each call makes longer before it hands it on."""
+def _check_growth(r: Reader, around: Sequence[Activation], frame: Activation, name: str) -> None:
+    """Raise UnsupportedError for a list that each call makes longer before it hands it on, and for an array that has another extent
+    in each, as it follows from extents of arguments that are known at run time only."""
     if len(around) < _GROWTH:
         return
-    sizes = [_size(f.signature) for f in (*around[-_GROWTH:], frame)]
-    if all(a < b for a, b in itertools.pairwise(sizes)):
+    kinds = [f.signature for f in (*around[-_GROWTH:], frame)]
+    if all(_size(a) < _size(b) for a, b in itertools.pairwise(kinds)):
         raise UnsupportedError(_LONGER.format("is given a list that", name))
+    extents = [list(_extents(k)) for k in kinds]
+    given = any(kind == "extent" for kind, _ in r.leaf_of.values())
+    if given and all(a and a != b for a, b in itertools.pairwise(extents)):
+        raise UnsupportedError(_SIZES.format(name))
+
+
+def _extents(kinds: Any) -> Iterator[Dim]:
+    """The run-time extents of arrays among arguments."""
+    if isinstance(kinds, tuple):
+        for k in kinds:
+            yield from _extents(k)
+    elif isinstance(kinds, Type):
+        yield from (n for n in kinds.shape if not isinstance(n, int))
 
 
 def _callers(r: Reader, frame: Activation) -> tuple[tuple[int | None, ...], frozenset[int]]:
