@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from irad.core.ir import Graph, Node, Value, captured
-from irad.core.types import Type
+from irad.core.ir import Graph, Node, Value, captured, reads
+from irad.ops.loop import Out, groups
 from irad.ops.regions import Loop
 from irad.passes.memory.copies import read_in_place
 
@@ -33,6 +33,17 @@ def _spans(born: int, dies: dict[tuple[tuple[int, int], ...], int]) -> list[tupl
         elif lo < hi:
             merged.append((lo, hi))
     return merged
+
+
+def _outs(loop: Node, x: Value | None) -> list[tuple[Out, Sequence[Value]]]:
+    """The outs of a loop into arrays, and their results; all, or those that depend on x."""
+    (body,) = loop.regions
+    made = {x}
+    for n in body.nodes:
+        if x is None or not made.isdisjoint(reads(n)):
+            made.update(n.outputs)
+    found = groups(loop.attrs["outs"], loop.outputs, body.results)
+    return [(o, vs) for o, vs, values, extra in found if vs[0].type.shape and not (x and made.isdisjoint([*values, *extra]))]
 
 
 class Lives:
@@ -119,17 +130,15 @@ class Lives:
     _update_add = _update
 
     def _loop(self, node: Node) -> None:
-        per_result = [o for o in node.attrs["outs"] for _ in range(o.width)]  # an arg fold has two
-        outs = {(o.map, o.extra): o for o, d in zip(per_result, node.inputs) if d.type.shape}.values()
-        fresh: dict[Type, list[Value]] = {}
-        for d, v in zip(node.inputs, node.outputs):
-            if d in self._empty:
-                fresh.setdefault(v.type, []).append(v)
+        fresh = {v for d, v in zip(node.inputs, node.outputs) if d in self._empty}
         here = 2 * self._t + 2
         for x in captured(node):
             self._use([x], here)
-            if x.type in fresh and x.type.shape and x.type.static and all(read_in_place(node, x, o) for o in outs):
-                self.over += [(x, v, here) for v in fresh[x.type]]
+            if x.type.shape and x.type.static and any(v.type == x.type for v in fresh):
+                for outs in _outs(node, None), _outs(node, x):  # those that do not read x may run in loops of their own
+                    if all([read_in_place(node, x, o) for o in {(o.map, o.extra): o for o, _ in outs}.values()]):
+                        self.over += [(x, v, here) for _, vs in outs for v in vs if v in fresh and v.type == x.type]
+                        break
         for d, v in zip(node.inputs, node.outputs):
             if d.type.shape:
                 if d in self._empty:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 import irad
@@ -35,6 +37,32 @@ def test_an_elementwise_step_in_a_loop_works_in_place() -> None:
     c = irad.compile(f)
     np.testing.assert_array_equal(c(x, 5), f(x, 5))
     assert "copy" not in c.lower(x, 5).ir.split("for", 1)[1]
+
+
+def test_a_sum_of_products_of_columns_is_added_to_where_it_lies() -> None:
+    """The cotangent of a matrix in the backward of a Krylov space; beside it, in the same loop, that of a column is summed."""
+
+    def f(a: np.ndarray, x: np.ndarray, w: np.ndarray) -> np.float64:
+        q = np.zeros((len(x), 7))
+        q[:, 0] = x
+        for k in range(6):
+            q[:, k + 1] = a @ q[:, k]
+        return np.sum(q * w)
+
+    r = np.random.default_rng(0)
+    a, x, w = r.standard_normal((90, 90)) / 9, r.standard_normal(90), r.standard_normal((90, 7))
+    c = irad.compile(irad.grad(f, argnums=(0, 1)))
+    ga, gx = c(a, x, w)
+    xs = [x]
+    for _ in range(6):
+        xs.append(a @ xs[-1])
+    ct, want = w[:, 6], np.zeros_like(a)
+    for k in range(5, -1, -1):
+        want += np.outer(ct, xs[k])
+        ct = w[:, k] + a.T @ ct
+    np.testing.assert_allclose(ga, want, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(gx, ct, rtol=1e-9, atol=1e-12)
+    assert not re.search(r"f64\[90,90\]@\w+ = copy|swap", c.lower(a, x, w).ir)
 
 
 def test_softmax_cross_entropy_step() -> None:
