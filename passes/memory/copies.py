@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irad.core.affine import symbol
+from irad.core.affine import Integer, symbol
 from irad.core.dependence import told_apart
 from irad.core.ir import Graph, Node, Value, captures, readers, substitute
 from irad.ops.array import copy as copy_op
 from irad.ops.array import index, one_place
-from irad.ops.loop import Out, load
+from irad.ops.loop import Out, groups, load
+from irad.ops.loop import loop as loop_op
 from irad.ops.regions import map_control
 from irad.passes.memory.loop_stores import LoopStores
 from irad.passes.rewrite import live
@@ -155,21 +156,36 @@ class _Copies:
 
 
 def read_in_place(loop: Node, x: Value, out: Out) -> bool:
-    """Is x read in the loop, and only at the very position that this trip stores to, and no other trip?"""
+    """Is x read in the loop, and only at the very position that this trip stores to, and no other trip? In a loop inside, whose result
+    the trip stores, too."""
     (body,) = loop.regions
     reading = readers(body).get(x, ())
-    if not reading or x in body.results or not all(n.op is load and _same_position(n, body.params, out) for n in reading):
+    if not reading or x in body.results:
         return False
-    extents = loop.attrs["extents"]
-    return told_apart(out.map.at(list(map(symbol, range(len(extents))))), dict(enumerate(extents)))
-
-
-def _same_position(n: Node, idx: Sequence[Value], out: Out) -> bool:
-    """Does the load read the element that the trip stores? Loops that store a transposed product name its indices in another order."""
+    extents, maps, idx = loop.attrs["extents"], out.map.at(_numbered(loop.attrs["extents"])), body.params
+    if (inner := _row(loop, x, out, reading)) is not None:
+        n, row = inner
+        reading, idx = readers(n.regions[0])[x], (*idx, *n.regions[0].params)
+        extents = (*extents, *n.attrs["extents"])
+        maps = (*maps, *row.map.at(_numbered(extents)[len(body.params) :]))
     at = {v: symbol(k) for k, v in enumerate(idx)}
-    if out.extra or not all(v in at for v in n.inputs[1:]):
-        return False
-    return n.attrs["map"].at([at[v] for v in n.inputs[1:]]) == out.map.at(list(at.values()))
+    same = lambda n: all(v in at for v in n.inputs[1:]) and n.attrs["map"].at([at[v] for v in n.inputs[1:]]) == maps
+    return not out.extra and all([n.op is load and same(n) for n in reading]) and told_apart(maps, dict(enumerate(extents)))
+
+
+def _numbered(extents: Sequence[object]) -> list[Integer]:
+    return [symbol(k) for k in range(len(extents))]
+
+
+def _row(loop: Node, x: Value, out: Out, reading: Sequence[Node]) -> tuple[Node, Out] | None:
+    """The loop inside that alone reads x and makes what the trip stores, and its own out."""
+    n = reading[0]
+    if len(reading) > 1 or n.op is not loop_op or x in (*n.inputs, *n.regions[0].results):
+        return None
+    found = groups(loop.attrs["outs"], loop.outputs, loop.regions[0].results)
+    values = {v for o, _, vs, _ in found if o == out for v in vs}
+    rows = [o for o, vs, _, _ in groups(n.attrs["outs"], n.outputs, n.regions[0].results) if not values.isdisjoint(vs)]
+    return (n, rows[0]) if len(values) == len(rows) == 1 and rows[0].kind == "store" and not rows[0].extra else None
 
 
 def _without_dead(nodes: list[Node], results: Sequence[Value]) -> list[Node]:

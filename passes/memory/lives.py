@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from irad.core.ir import Graph, Node, Value, captured, reads
-from irad.ops.loop import Out, groups
+from irad.core.affine import symbols
+from irad.core.ir import Graph, Node, Value, captured, extents_in, reads
+from irad.ops.loop import Out, groups, loop
 from irad.ops.regions import Loop
 from irad.passes.memory.copies import read_in_place
 
@@ -35,15 +36,28 @@ def _spans(born: int, dies: dict[tuple[tuple[int, int], ...], int]) -> list[tupl
     return merged
 
 
-def _outs(loop: Node, x: Value | None) -> list[tuple[Out, Sequence[Value]]]:
+def _outs(node: Node, x: Value | None) -> list[tuple[Out, Sequence[Value]]]:
     """The outs of a loop into arrays, and their results; all, or those that depend on x."""
-    (body,) = loop.regions
-    made = {x}
-    for n in body.nodes:
-        if x is None or not made.isdisjoint(reads(n)):
-            made.update(n.outputs)
-    found = groups(loop.attrs["outs"], loop.outputs, body.results)
+    (body,) = node.regions
+    made = set() if x is None else _made_of(body, {x})
+    found = groups(node.attrs["outs"], node.outputs, body.results)
     return [(o, vs) for o, vs, values, extra in found if vs[0].type.shape and not (x and made.isdisjoint([*values, *extra]))]
+
+
+def _made_of(body: Graph, made: set[Value]) -> set[Value]:
+    """What a loop's body computes from some values, and these; an out of a loop in it does not depend on what only others do."""
+    for n in body.nodes:
+        if made.isdisjoint(reads(n)):
+            continue
+        if n.op is loop and made.isdisjoint([*n.inputs, *symbols(*extents_in(n))]):
+            (inside,) = n.regions
+            made = _made_of(inside, made)
+            for _, vs, values, extra in groups(n.attrs["outs"], n.outputs, inside.results):
+                if not made.isdisjoint([*values, *extra]):
+                    made.update(vs)
+        else:
+            made.update(n.outputs)
+    return made
 
 
 class Lives:

@@ -65,6 +65,33 @@ def test_a_sum_of_products_of_columns_is_added_to_where_it_lies() -> None:
     assert not re.search(r"f64\[90,90\]@\w+ = copy|swap", c.lower(a, x, w).ir)
 
 
+def test_the_cotangent_of_weights_is_added_to_row_by_row() -> None:
+    """The same in the backward of a recurrent network, whose loop goes row by row: there is no second buffer."""
+
+    def f(a: np.ndarray, x: np.ndarray) -> np.float64:
+        for _ in range(6):
+            x = np.tanh(a @ x)
+        return np.sum(x * x)
+
+    r = np.random.default_rng(0)
+    for n in (5, 64, 90):
+        a, x = r.standard_normal((n, n)) / 3, r.standard_normal(n)
+        c = irad.compile(irad.grad(f, argnums=(0, 1)))
+        ga, gx = c(a, x)
+        xs = [x]
+        for _ in range(6):
+            xs.append(np.tanh(a @ xs[-1]))
+        ct, want = 2 * xs[-1], np.zeros_like(a)
+        for k in range(5, -1, -1):
+            ct = ct * (1 - xs[k + 1] ** 2)
+            want += np.outer(ct, xs[k])
+            ct = a.T @ ct
+        np.testing.assert_allclose(ga, want, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(gx, ct, rtol=1e-9, atol=1e-12)
+    ir = c.lower(a, x).ir
+    assert "f64[90,90]@r0 = empty" in ir and not re.search(r"f64\[90,90\]@\w+ = copy|swap", ir)
+
+
 def test_softmax_cross_entropy_step() -> None:
     """Labels, maxima and their positions of other widths live beside the logits; all in one arena."""
     from irad.train import logistic, logistic_by_hand, make_step
