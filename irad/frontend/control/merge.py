@@ -400,6 +400,8 @@ def open_(
         if isinstance(obj, Varying):
             other = inner(obj.other) if isinstance(obj.other, Array) else other_than_array(obj.other)
         return Null(inner(obj.value), other)
+    if isinstance(obj, Maybe):
+        return Opt(inner(obj.value))
     if isinstance(obj, Choice):
         return import_later(_MADE).opened(obj, there, inner)
     if isinstance(obj, Text) and (found := options(obj)) is not None:

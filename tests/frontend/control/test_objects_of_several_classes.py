@@ -279,6 +279,63 @@ def test_what_the_object_lacks() -> None:
         compiled(2.0)
 
 
+class Counter:
+    n = 0
+
+    def __init__(self, a: Any):
+        self.a = a
+
+
+def made_on_a_path(x: Any) -> Any:
+    o = Counter(x[0])
+    if x[0] > 0:
+        o = Counter(x[1] * 2)
+        if x[2] > 0:
+            o.n += 2
+    return o.a, o.n
+
+
+def in_a_loop(x: Any) -> Any:
+    o = Counter(0.5)
+    for k in range(3):
+        if x[k] > 0:
+            o = Counter(x[k])
+            if x[k - 1] > 0:
+                o.n = k
+    return o.a, o.n
+
+
+def unknown_to_the_class(x: Any) -> Any:
+    o = Counter(x[0])
+    if x[0] > 0:
+        o = Counter(x[1])
+        if x[2] > 0:
+            o.more = x * 3.0
+    return o.a, hasattr(o, "more"), np.sum(getattr(o, "more", 0.25))
+
+
+def none_at_first(x: Any) -> Any:
+    o = None
+    if x[0] > 0:
+        o = Counter(x[1])
+        if x[2] > 0:
+            o.n = 4
+    return -1.0 if o is None else o.n + o.a
+
+
+@pytest.mark.parametrize("program", [made_on_a_path, in_a_loop, unknown_to_the_class, none_at_first], ids=lambda f: f.__name__)
+def test_an_attribute_that_a_new_object_has_on_one_path(program: Callable[[Any], Any]) -> None:
+    """It is the object's own, beside one of the class, only where that path was taken."""
+    compiled = irad.compile(program)
+    slope = irad.grad(lambda x: np.sum(np.array(program(x), float)))
+    for k in range(8):
+        x = np.array([0.5, 1.5, 2.5]) * [1 if k >> i & 1 else -1 for i in range(3)]
+        assert compiled(x) == program(x)
+        total = lambda y: float(np.sum(np.array(program(y), float)))
+        differences = [(total(x + h) - total(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+        np.testing.assert_allclose(slope(x), differences, atol=1e-8)
+
+
 class Leaf:
     def __init__(self, scale: float):
         self.scale = scale
