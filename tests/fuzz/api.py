@@ -75,6 +75,8 @@ def scaled(k):
     return lambda x: x * k
 
 def tripled(self, name):
+    if name.startswith("__"):
+        raise AttributeError(name)
     return self.k * 2.5
 
 def marked(t):
