@@ -22,6 +22,7 @@ declare ptr @PyFunction_GetGlobals(ptr)
 declare ptr @PyList_GetItem(ptr, i64)
 declare i64 @PyList_Size(ptr)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare ptr @PyObject_CallNoArgs(ptr)
 declare ptr @PyObject_GetAttr(ptr, ptr)
 declare ptr @PyObject_GetItem(ptr, ptr)
 declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
@@ -133,6 +134,35 @@ define i64 @op_class(ptr %c, ptr %x, ptr %p, i64 %n) {
   %differs = icmp ne ptr %t, %p
   %s = zext i1 %differs to i64
   ret i64 %s
+}
+
+; Class x has the version tag p[0], where CPython keeps it, or p[1]() is p[2], which is True.
+define i64 @op_class_state(ptr %c, ptr %x, ptr %p, i64 %n) {
+  %at = getelementptr i8, ptr %x, i64 384
+  %tag = load i32, ptr %at
+  %t = zext i32 %tag to i64
+  %good = load i64, ptr %p
+  %same = icmp eq i64 %t, %good
+  br i1 %same, label %yes, label %ask
+ask:
+  %fp = getelementptr i64, ptr %p, i64 1
+  %f = load ptr, ptr %fp
+  %o = call ptr @PyObject_CallNoArgs(ptr %f)
+  %failed = icmp eq ptr %o, null
+  br i1 %failed, label %error, label %answer
+error:
+  call void @PyErr_Clear()
+  ret i64 1
+answer:
+  call void @Py_DecRef(ptr %o)
+  %tp = getelementptr i64, ptr %p, i64 2
+  %true = load ptr, ptr %tp
+  %held = icmp eq ptr %o, %true
+  br i1 %held, label %yes, label %no
+yes:
+  ret i64 0
+no:
+  ret i64 1
 }
 
 ; A function of code p.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from irad.call.places import NoProgram, Place, Places, contiguous
-from irad.core.foreign import own_names
+from irad.core.foreign import has, own_names
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import Type
 from irad.frontend.values.guards import INT32, Capture, content
@@ -189,12 +189,17 @@ def _same(places: Places, at: int, c: Condition) -> bool:
     return True
 
 
+def _class_state(places: Places, at: int, c: Condition) -> bool:
+    places.program.class_state(at, c.expected)
+    return True
+
+
 KINDS: Mapping[str, Kind] = {
     "is": Kind(lambda x, e: x is e, _operation("is")),
     "eq": Kind(alike, _equal),
     "type": Kind(lambda x, e: type(x) is e, _operation("class")),
     "code": Kind(lambda x, e: getattr(x, "__code__", None) is e, _operation("code")),
-    "lacks": Kind(lambda x, e: not hasattr(x, e)),
+    "lacks": Kind(lambda x, e: not has(x, e)),
     "lacks own": Kind(lambda x, e: e not in own_names(x)),
     "owns": Kind(lambda x, e: e in own_names(x)),
     "no globals": Kind(lambda x, e: x.__globals__.keys().isdisjoint(e), _no_globals),
@@ -205,6 +210,7 @@ KINDS: Mapping[str, Kind] = {
     "dtype": Kind(lambda x, e: type(x) is e[0] and x.dtype == e[1], _record_type),
     "content": Kind(lambda x, e: content(x) == e),
     "typed": Kind(lambda x, e: e.fits(x), _typed),
+    "class": Kind(lambda x, e: e.holds(), _class_state),
     "same": Kind(lambda x, y: x is y, _same, pair=True),
     "other": Kind(lambda x, y: x is not y, pair=True),
     "apart": Kind(lambda x, rest: apart((x, *rest[0]), rest[1]), group=True),

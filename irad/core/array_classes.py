@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import own_dict
+
 ARRAY, CLASS = "<array>", "<class>"  # names, which no program can write, of the array and of the class
 _KEPT_OUT = {  # what an object has otherwise than by the array
     *vars(object), "__class_getitem__", "__array_interface__", "__array_struct__", "__buffer__", "__setstate__", "__dlpack__",
@@ -116,7 +118,7 @@ def parts_of(x: Any) -> tuple[type, tuple[str, ...], tuple[Any, ...]]:
 
 def attributes_of(x: np.ndarray) -> dict[str, Any]:
     """The attributes that the program knows of; np.matrix has one of its own."""
-    return {k: v for k, v in getattr(x, "__dict__", {}).items() if k != "_getitem" or not isinstance(x, np.matrix)}
+    return {k: v for k, v in own_dict(x).items() if k != "_getitem" or not isinstance(x, np.matrix)}
 
 
 class _Bare(np.ndarray):

@@ -4,18 +4,23 @@ library, and what irad cannot look into."""
 from __future__ import annotations
 
 import collections
+import ctypes
 import enum
 import functools
 import re
 import sys
+import threading
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from irad.core.random_streams import is_stream
 from irad.errors import IradTypeError
+
+_HEAP_TYPE = 1 << 9  # the flag of classes that are not C's
 
 VALUES: tuple[type, ...] = (
     str, bytes, int, float, complex, type(None), type(Ellipsis), type(NotImplemented), range, slice, enum.Enum, re.Pattern, re.Match,
@@ -44,14 +49,102 @@ CODE: tuple[type, ...] = (
 """Classes whose objects are code: which one it is, is what counts."""
 
 
+_NOTHING = object()
+_VERSION_TAG = 384  # where CPython keeps in a class a number that is another one after each change of it or of a base; 0: none
+_asked = threading.local()
+
+
 def is_in_class(cls: type, name: str) -> bool:
     """Has a class or one of its bases something under a name? It may be None."""
-    return any(name in vars(k) for k in cls.__mro__)
+    return _in_class(cls, name) is not _NOTHING
 
 
 def found_in_class(cls: type, name: str) -> Any:
     """What a class or one of its bases has under a name, as it is; None if nothing."""
-    return next((vars(k)[name] for k in cls.__mro__ if name in vars(k)), None)
+    found = _in_class(cls, name)
+    return None if found is _NOTHING else found
+
+
+def of_class(cls: type, name: str, default: Any = None) -> Any:
+    """getattr(cls, name, default), of which a program relies on what it has found."""
+    _in_class(cls, name)
+    return getattr(cls, name, default)
+
+
+def _in_class(cls: type, name: str) -> Any:
+    found = next((vars(k)[name] for k in cls.__mro__ if name in vars(k)), _NOTHING)
+    classes = getattr(_asked, "classes", None)
+    if classes is not None and cls.__flags__ & _HEAP_TYPE and not is_library(cls.__module__):
+        classes.setdefault(cls, {})[name] = _manner(found)
+    return found
+
+
+def _manner(found: Any) -> Any:
+    """What of a thing that a class has decides how an attribute is found: nothing of data; of a function its code."""
+    if isinstance(found, types.FunctionType):
+        return found.__code__
+    return found if found is _NOTHING or hasattr(type(found), "__get__") else None
+
+
+@contextmanager
+def asked_of_classes() -> Iterator[dict[type, dict[str, Any]]]:
+    """While a function is read: what of the user's classes is asked for, by names, and what was found."""
+    before, _asked.classes = getattr(_asked, "classes", None), {}
+    try:
+        yield _asked.classes
+    finally:
+        _asked.classes = before
+
+
+class ClassState:
+    """What a program has found in a class of the user's. `tag`: the number of a state of the class in which that is so; 0: none is known."""
+
+    __slots__ = ("cls", "found", "tag")
+
+    def __init__(self, cls: type, found: Mapping[str, Any]):
+        self.cls, self.found, self.tag = cls, found, 0
+
+    def holds(self) -> bool:
+        """Is it so now? Asking runs no code of the user's."""
+        if self.tag and version_tag(self.cls, False) == self.tag:
+            return True
+        tag = version_tag(self.cls, True)
+        held = all(_manner(_in_class(self.cls, name)) is found for name, found in self.found.items())
+        self.tag = tag if held else 0
+        return held
+
+
+def version_tag(cls: type, wanted: bool) -> int:
+    """The number of a class's state; 0 if it has none. `wanted`: it is to get one if it can."""
+    if wanted:
+        if not _tags_known():
+            return 0
+        _lookup()(cls, "__module__")
+    return ctypes.c_uint32.from_address(id(cls) + _VERSION_TAG).value
+
+
+@functools.cache
+def _lookup() -> Any:
+    """How Python looks for a name in a class, which gives the class a tag."""
+    find = ctypes.pythonapi._PyType_Lookup
+    find.restype, find.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.py_object]
+    return find
+
+
+@functools.cache
+def _tags_known() -> bool:
+    """Do classes have tags where they are looked for?"""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    base = type("Base", (), {})
+    cls = type("Probe", (base,), {})
+    met, at = [], ctypes.c_uint32.from_address(id(cls) + _VERSION_TAG)
+    for k in range(3):
+        _lookup()(cls, "__module__")
+        met.append(at.value)
+        (base if k else cls).name = k  # type: ignore[attr-defined]
+        met.append(at.value)
+    return met[1::2] == [0, 0, 0] and 0 not in met[::2] and len(set(met)) == 4
 
 
 def is_foreign_array(x: Any) -> bool:
@@ -64,7 +157,7 @@ def is_foreign_array(x: Any) -> bool:
 
 def _has_interface(x: Any) -> bool:
     """Asked of the class, or of the object's own attributes: a `__getattr__` may answer to every name."""
-    return hasattr(type(x), "__array_interface__") or "__array_interface__" in getattr(x, "__dict__", ())
+    return hasattr(type(x), "__array_interface__") or "__array_interface__" in own_dict(x)
 
 
 def is_sparse(x: Any) -> bool:
@@ -156,7 +249,7 @@ def is_instance(obj: Any) -> bool:
     cls = type(obj)
     if cls is types.SimpleNamespace or cls.__module__.split(".")[0] == "irad":
         return True
-    return bool(cls.__flags__ & (1 << 9)) and not is_library(cls.__module__)
+    return bool(cls.__flags__ & _HEAP_TYPE) and not is_library(cls.__module__)
 
 
 def is_followed(obj: Any) -> bool:
@@ -179,21 +272,47 @@ def fill(new: Any, items: Iterable[tuple[Any, Any]]) -> Any:
 def copied_tuple(x: Any) -> Any:
     """A copy of a tuple of any class, with its attributes, whatever the class makes of `__new__`."""
     new = tuple.__new__(type(x), tuple.__iter__(x))
-    for name, value in getattr(x, "__dict__", {}).items():
+    for name, value in own_dict(x).items():
         object.__setattr__(new, name, value)
     return new
 
 
 def own_names(x: Any) -> tuple[str, ...]:
     """Names of an object's own attributes, those of its slots among them."""
-    slots = (n for k in type(x).__mro__ for n in _slots(k) if hasattr(x, n))
-    return (*slots, *getattr(x, "__dict__", ()))
+    return tuple(own_attributes(x))
 
 
-def _slots(cls: type) -> Sequence[str]:
-    found = cls.__dict__.get("__slots__", ())
-    names = (found,) if isinstance(found, str) else tuple(found)
-    return [n for n in names if n not in ("__dict__", "__weakref__")]
+def own_attributes(x: Any) -> dict[str, Any]:
+    """An object's own attributes, those of its slots among them, as they are: no code of the user's is run."""
+    found: dict[str, Any] = {}
+    for k in type(x).__mro__ if hasattr(type(x), "__slots__") else ():
+        own = vars(k)
+        for name in own if "__slots__" in own else ():
+            if isinstance(own[name], types.MemberDescriptorType):
+                try:
+                    found[name] = own[name].__get__(x, k)
+                except AttributeError:
+                    pass
+    return found | own_dict(x)
+
+
+def has(x: Any, name: str) -> bool:
+    """Has something an attribute, without code of the user's that would give it?"""
+    if not is_instance(x):
+        return hasattr(x, name)
+    if isinstance(x, type):
+        return is_in_class(x, name) or is_in_class(type(x), name)
+    found = found_in_class(type(x), name)
+    return name in own_attributes(x) or (is_in_class(type(x), name) and not isinstance(found, types.MemberDescriptorType))
+
+
+def own_dict(x: Any) -> dict[str, Any]:
+    """The `__dict__` of an object; an empty one if it has none."""
+    try:
+        own: dict[str, Any] = object.__getattribute__(x, "__dict__")
+        return own
+    except AttributeError:
+        return {}
 
 
 def base_method(x: Any, name: str) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 
 from irad.core import structured
 from irad.core.array_classes import ArrayOfClass, has_stand_in, is_of_class, parts_of, rebuilt
-from irad.core.foreign import base_method, fill, is_followed, own_names
+from irad.core.foreign import base_method, fill, is_followed, own_attributes, own_dict
 from irad.core.lazy_dataclass import dataclass
 from irad.core.structured import Bytes, Field, Structured, is_structured
 from irad.errors import IradTypeError
@@ -223,12 +223,12 @@ def parts(obj: Any) -> _Node | None:
         children, meta = _REGISTRY[cls][0](obj)
         return cls, _as_it_is(meta), tuple(children)
     if isinstance(obj, tuple) and hasattr(cls, "_fields"):
-        own = getattr(obj, "__dict__", None) or {}
+        own = own_dict(obj)
         return cls, tuple(own) or None, (*tuple.__iter__(obj), *own.values())
-    if isinstance(obj, dict) and not getattr(obj, "__dict__", None):
+    if isinstance(obj, dict) and not own_dict(obj):
         factory = obj.default_factory if isinstance(obj, collections.defaultdict) else None
         return cls, (tuple(base_method(obj, "keys")()), Static(factory)), tuple(base_method(obj, "values")())
-    if isinstance(obj, (list, tuple)) and cls.__init__ in (list.__init__, object.__init__) and not getattr(obj, "__dict__", None):
+    if isinstance(obj, (list, tuple)) and cls.__init__ in (list.__init__, object.__init__) and not own_dict(obj):
         return cls, None, list(list.__iter__(obj) if isinstance(obj, list) else tuple.__iter__(obj))
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
         names = _fields(obj)
@@ -250,8 +250,8 @@ def attributes(obj: Any) -> _Node:
     """A plain object, or a deque, as a node of a tree."""
     if isinstance(obj, collections.deque):
         return type(obj), Attributes((), obj.maxlen), tuple(obj)
-    names = own_names(obj)
-    return type(obj), Attributes(names), tuple(getattr(obj, n) for n in names)
+    own = own_attributes(obj)
+    return type(obj), Attributes(tuple(own)), tuple(own.values())
 
 
 def _nondiff(f: dataclasses.Field) -> bool:
@@ -262,10 +262,7 @@ def _fields(obj: Any) -> tuple[str, ...]:
     """The names of the fields that are set, then of the other attributes."""
     fields = dataclasses.fields(obj)
     names = {f.name for f in fields}
-    return (
-        *(f.name for f in fields if not _nondiff(f) and hasattr(obj, f.name)),
-        *(n for n in getattr(obj, "__dict__", ()) if n not in names),
-    )
+    return (*(f.name for f in fields if not _nondiff(f) and hasattr(obj, f.name)), *(n for n in own_dict(obj) if n not in names))
 
 
 def rebuild(cls: type, meta: Any, children: Sequence[Any]) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from irad.core.foreign import ClassState, asked_of_classes
 from irad.core.ir import Builder, Graph, Program, Value, callees, reachable, walk
 from irad.core.ir import captures as free
 from irad.core.lazy_dataclass import replace
@@ -25,7 +26,7 @@ from irad.frontend.reading.returned import Outcome
 from irad.frontend.reading.write_back import put_outside, rely_on_others, written_back
 from irad.frontend.values.arr import PYTHON, Arr, NeedStatic
 from irad.frontend.values.captures import Captures
-from irad.frontend.values.guards import Capture, Path
+from irad.frontend.values.guards import Capture, Fixed, Path
 from irad.frontend.values.kept import renumbered
 from irad.frontend.values.objects import AliasError, Array, Cell, Maybe, Poison, Stopped, Text
 from irad.frontend.values.traced import Mutation, Result, Sizes, Spec, Traced, Write
@@ -70,7 +71,8 @@ def trace(
         if notes is not None:
             notes.forget("mode")
         try:
-            with _deep_stack(), of_numpy_2(), room_at(asked.room), spectra(REAL in asked.static) as attempt.spectra:
+            room, real = room_at(asked.room), REAL in asked.static
+            with _deep_stack(), of_numpy_2(), room, spectra(real) as attempt.spectra, asked_of_classes() as attempt.classes:
                 return attempt.run(label)
         except Restart as again:
             asked = asked.joined(again)
@@ -104,6 +106,7 @@ class _Attempt:
     ):
         fixed = asked.static
         self.spectra = Spectra()
+        self.classes: dict[type, dict[str, Any]] = {}  # what is asked of the user's classes
         self.rows, self.objects = rows, objects
         self.fn, self.leaves, self.in_tree, self.fixed = fn, leaves, in_tree, fixed
         captures = Captures(live)
@@ -158,6 +161,8 @@ class _Attempt:
             except IradError as e:
                 raise e.at(definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
+        for cls, asked in self.classes.items():
+            r.captures.guard(Path(Fixed(cls)), "class", ClassState(cls, asked))
         return self._traced(name, nodes, results, out_tree, writes, outcome.made)
 
     def _with_real_spectra(self) -> Restart | None:

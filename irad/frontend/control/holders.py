@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_library, module_of
+from irad.core.foreign import base_items, is_library, module_of, of_class, own_attributes
 from irad.core.ir import Builder, Node, Value
 from irad.core.once import import_later
 from irad.frontend.activations import Activation
@@ -103,13 +103,7 @@ def _inside(x: Any) -> Iterable[Any]:
         return [x.func, x.args, x.keywords]
     if type(x).__module__ in ("builtins", "itertools", "collections"):
         return [] if isinstance(x, types.BuiltinFunctionType) else gc.get_referents(x)
-    slots = [getattr(x, n) for k in type(x).__mro__ for n in _slots(k) if hasattr(x, n)]
-    return [*vars(x).values(), *slots] if hasattr(x, "__dict__") else slots
-
-
-def _slots(cls: type) -> Iterable[str]:
-    found = vars(cls).get("__slots__", ())
-    return (found,) if isinstance(found, str) else found
+    return own_attributes(x).values()
 
 
 def is_known(r: Reader, obj: Any) -> bool:
@@ -153,7 +147,7 @@ def is_last_result(r: Reader, place: Place) -> bool:
 
 def known_apart(r: Reader, x: Any, items: Any) -> None:
     """Refuse to look for an object among others by identity where data decides which of them it is, or they are."""
-    if type(x).__eq__ is object.__eq__ and structure(x) is not None:
+    if of_class(type(x), "__eq__") is object.__eq__ and structure(x) is not None:
         if r.state.locked(x) or any(type(y) is type(x) and y is not x and r.state.locked(y) for y in items):
             raise r.locked_error(
                 x, f"looking for a {type(x).__name__} that is one of several, depending on data; compare what is in it"

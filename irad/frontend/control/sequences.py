@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from irad.core.array_classes import ArrayOfClass, array_in, is_own
-from irad.core.foreign import is_container, is_instance, is_library, is_read
+from irad.core.foreign import is_container, is_instance, is_library, is_read, of_class
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
@@ -288,7 +288,7 @@ def _plain(r: Reader, obj: Any) -> Seq:
     """A Python iterable of static length: its elements now."""
     if has_run(obj):
         return elements(r, obj)
-    method = getattr(type(obj), "__iter__", None)
+    method = of_class(type(obj), "__iter__")
     if isinstance(obj, (list, tuple)) and not isinstance(method, types.FunctionType):
         return of_items(r, obj)
     code = getattr(method, "__code__", None)

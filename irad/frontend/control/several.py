@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import found_in_class, is_instance, is_library
+from irad.core.foreign import found_in_class, is_instance, is_library, of_class, own_dict
 from irad.errors import UnsupportedError
 from irad.frontend.control import chosen_items, chosen_keys
 from irad.frontend.control.filling import number_value
@@ -239,7 +239,7 @@ def attribute(r: Reader, one: OneOf, name: str) -> Any:
         return _joined(r, one, [r.getattr(x, name) for x in xs])
     found = [found_in_class(type(x), name) for x in xs]
     if isinstance(f := found[0], types.FunctionType) and len(set(map(type, xs))) == 1 and not is_library(f.__module__):
-        return OfOne(lambda *args, **kwargs: _method(r, one, f, called, args, kwargs))
+        return OfOne(lambda *args, **kwargs: _method(r, one, name, called, args, kwargs))
     if all(isinstance(f, types.FunctionType) for f in found) and not any(isinstance(x, _CONTAINERS) for x in xs):
         return chosen_items.choice(r, [r.getattr(x, name) for x in xs], one.place)
     if all(callable(f) and not isinstance(f, type) for f in found):
@@ -247,9 +247,9 @@ def attribute(r: Reader, one: OneOf, name: str) -> Any:
     return _each(r, one, lambda x: r.getattr(x, name))
 
 
-def _method(r: Reader, one: OneOf, f: Any, called: Native, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _method(r: Reader, one: OneOf, name: str, called: Native, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of objects of one class: read once for them all if it can be, else for each."""
-    r.getattr(one.options[0], f.__name__)  # the program relies on it
+    f = r.getattr(one.options[0], name).__func__  # the program relies on it
     try:
         return attempt(r, lambda: r.call(f, [one, *args], kwargs))
     except UnsupportedError:
@@ -258,12 +258,7 @@ def _method(r: Reader, one: OneOf, f: Any, called: Native, args: Sequence[Any], 
 
 def _own(x: Any, name: str) -> bool:
     """Has an object an attribute of its own, which reading does nothing but read?"""
-    if (
-        not is_instance(x)
-        or isinstance(x, _CONTAINERS)
-        or name not in getattr(x, "__dict__", ())
-        or type(x.__dict__[name]) in (Poison, Maybe)
-    ):
+    if not is_instance(x) or isinstance(x, _CONTAINERS) or name not in own_dict(x) or type(x.__dict__[name]) in (Poison, Maybe):
         return False
     return found_in_class(type(x), name) is None and python_method(x, "__getattribute__") is None
 
@@ -354,7 +349,7 @@ def _is_known(key: Any) -> bool:
 def set_attribute(r: Reader, one: OneOf, name: str, value: Any) -> None:
     """one.name = value."""
     xs = one.options
-    plain = all(_own(x, name) and type(x).__setattr__ is object.__setattr__ and not r.state.locked(x) for x in xs)
+    plain = all(_own(x, name) and of_class(type(x), "__setattr__") is object.__setattr__ and not r.state.locked(x) for x in xs)
     if not plain or any(_kind(r.getattr(x, name), value) is None for x in xs):
         each(r, one, lambda x: r.setattr(x, name, value))
         return

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from irad.core.foreign import describe_class, is_instance, own_names
+from irad.core.foreign import describe_class, is_instance, of_class, own_attributes
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.once import import_later
@@ -197,16 +197,15 @@ def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
     cls = type(obj)
     if cls is collections.deque:
         return attributes(obj)
-    names = tuple(vars(obj)) if hasattr(obj, "__dict__") else own_names(obj)
+    own = own_attributes(obj)
     plain = (
-        (bool(names) or hasattr(obj, "__dict__"))
+        (bool(own) or hasattr(obj, "__dict__"))
         and (not callable(obj) or is_instance(obj))
         and cls.__module__ != "builtins"
         and not isinstance(obj, (type, dict, list, set))  # with attributes of its own, beside its items
     )
-    if plain and cls.__setattr__ is object.__setattr__ and not isinstance(obj, BaseException):
-        own = getattr(obj, "__dict__", None)
-        return cls, Attributes(names), tuple(getattr(obj, n) if own is None else own[n] for n in names)
+    if plain and of_class(cls, "__setattr__") is object.__setattr__ and not isinstance(obj, BaseException):
+        return cls, Attributes(tuple(own)), tuple(own.values())
     return None
 
 

@@ -6,7 +6,7 @@ import collections
 import copy
 from typing import Any
 
-from irad.core.foreign import is_container, is_instance, is_mapped, is_value, is_written, own_names
+from irad.core.foreign import is_container, is_instance, is_mapped, is_value, is_written, own_dict, own_names
 from irad.core.structured import Structured
 from irad.errors import UnsupportedError
 from irad.frontend.python.numbers import builtin
@@ -83,7 +83,7 @@ def _copied(r: Reader, x: Any, memo: dict[int, Any]) -> Any:
         memo[id(x)] = out = r.state.made(object.__new__(type(x)))
         for name in own_names(x):
             object.__setattr__(out, name, _copied(r, r.getattr(x, name), memo))
-    elif reads_traced(list(getattr(x, "__dict__", {}).values())):
+    elif reads_traced(list(own_dict(x).values())):
         raise UnsupportedError(f"copy.deepcopy of {describe(x)} that holds traced numbers: make it anew from copies of its parts")
     else:
         out = r.state.made(copy.deepcopy(x))

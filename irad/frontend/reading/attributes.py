@@ -100,7 +100,7 @@ def _attr(r: Reader, obj: Any, name: str) -> Any:
         return code_of(obj.node, obj.frame.source)
     if type(obj) is RunTuple and not hasattr(tuple, name):
         raise AttributeError(f"'tuple' object has no attribute '{name}'")
-    if isinstance(obj, Text) or (isinstance(obj, _CONTAINERS) and isinstance(getattr(type(obj), name, None), C_METHODS)):
+    if isinstance(obj, Text) or (isinstance(obj, _CONTAINERS) and isinstance(found_in_class(type(obj), name), C_METHODS)):
         return Method(obj, name)
     if isinstance(obj, (Seq, Generator, Stream)):
         return _iterator_attr(r, obj, name)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from irad.core.foreign import own_attributes
 from irad.core.ir import Builder, Graph, Value, callees, captures, current, emit, substitute, within
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.switches import on
@@ -33,7 +34,6 @@ from irad.frontend.reading.signatures import (
     Unsuited,
     anew,
     arrays_in,
-    attributes_of,
     given_back,
     kind,
     known_numbers,
@@ -191,10 +191,10 @@ def _function(
         env, given = type(frame.env)(names), Arguments()
         for x in names.values():
             kind(r, x, given)
-        before = [attributes_of(x) for x in given.objects]
+        before = [own_attributes(x) for x in given.objects]
         with r.state.watched(env.stamp) as watch:
             out = body(Activation(env, frame.source, frame.liveness, frame.globals_of, frame.code))
-            return given, before, watch, (out, [attributes_of(x) for x in given.objects])
+            return given, before, watch, (out, [own_attributes(x) for x in given.objects])
 
     try:
         with _alone(r):

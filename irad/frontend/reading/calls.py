@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass, class_behind, stand_in
-from irad.core.foreign import found_in_class, is_library, is_mapped, module_of
+from irad.core.foreign import found_in_class, is_library, is_mapped, module_of, of_class, own_dict
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
@@ -87,7 +87,7 @@ def _appended(r: Reader, func: ast.expr) -> Any:
         return None
     node = func.value
     owner = r.expr(node.value, True) if isinstance(node, ast.Attribute) else None
-    r.captures.appending = isinstance(node, ast.Name) or type(getattr(owner, "__dict__", {}).get(node.attr)) is list
+    r.captures.appending = isinstance(node, ast.Name) or type(own_dict(owner).get(node.attr)) is list
     try:
         x = r.getattr(owner, node.attr) if isinstance(node, ast.Attribute) else lookup_name(r, node.id)
     finally:
@@ -284,7 +284,7 @@ def _callable_object(r: Reader, obj: Any, args: list[Any], kwargs: dict[str, Any
 def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any], plain: bool = False) -> Any:
     """cls(*args, **kwargs): user classes are built by reading their __init__, all others by Python. `plain`: as `type.__call__` does
     it, whatever its metaclass makes of that."""
-    init, new = cls.__init__, cls.__new__  # type: ignore[misc]
+    init, new = of_class(cls, "__init__"), of_class(cls, "__new__")
     holder: Any = cls
     if holder in (types.SimpleNamespace, functools.partial, *_OF_ITEMS):  # they hold what they are given
         return r.state.made(holder(*_OF_ITEMS.get(holder, lambda r, *args: args)(r, *args), **kwargs))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import found_in_class, is_library
+from irad.core.foreign import found_in_class, is_library, own_dict
 from irad.frontend.reader import Reader
 from irad.frontend.values.objects import UNDEFINED, Poison, python_method
 from irad.frontend.values.state import Name
@@ -51,7 +51,7 @@ def hook(obj: Any, name: str) -> Any:
 
 def items_are_attributes(obj: Any) -> bool:
     """A dict of a class that does `self.__dict__ = self`."""
-    return isinstance(obj, dict) and getattr(obj, "__dict__", None) is obj
+    return isinstance(obj, dict) and own_dict(obj) is obj
 
 
 def is_generated(f: types.FunctionType) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass
-from irad.core.foreign import found_in_class, is_instance, is_library
+from irad.core.foreign import found_in_class, is_instance, is_library, of_class
 from irad.core.once import import_later
 from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.control import lists, nullable
@@ -99,7 +99,8 @@ def captured_name(r: Reader, name: str) -> Any:
             obj = fn.__closure__[free.index(name)].cell_contents
         except ValueError:
             r.captures.guard(path.child("attr", "__closure__").child("item", free.index(name)), "lacks", "cell_contents")
-            raise NameError(f"cannot access free variable '{name}' where it is not associated with a value") from None
+            words = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+            raise NameError(words) from None
         return r.captures.take(obj, path.child("cell", name))
     if name in fn.__globals__:
         return r.captures.take(fn.__globals__[name], path.child("global", name))
@@ -235,7 +236,7 @@ def _of_either_class(out: Arr, xs: Sequence[Any]) -> Arr:
 
 def _by_identity(name: str, x: Any) -> bool:
     """Does a comparison ask which object it is, and nothing else?"""
-    return name in ("eq", "ne") and type(x).__eq__ is object.__eq__
+    return name in ("eq", "ne") and of_class(type(x), "__eq__") is object.__eq__
 
 
 def _never_equal(x: Any, y: Any) -> bool:
@@ -360,7 +361,7 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
     if len(xs) == 2:
         back = f"__{_SWAPPED[name]}__" if name in _SWAPPED else f"__r{base}__"
         tries.append((xs[1], back, xs[:1]))
-    if len(xs) == 2 and isinstance(xs[1], ArrayOfClass) and _before(xs[1], xs[0], tries[1][1]):
+    if len(xs) == 2 and _before(xs[1], xs[0], tries[1][1]):
         tries.reverse()
     for owner, dunder, rest in tries:
         method = python_method(owner, dunder)
@@ -383,12 +384,11 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
     return NotImplemented
 
 
-def _before(y: ArrayOfClass, x: Any, reflected: str) -> bool:
+def _before(y: Any, x: Any, reflected: str) -> bool:
     """Is the method of the right operand called first: is its class a subclass of the left one's, with a method of its own?"""
-    if isinstance(x, Array):
-        return True
-    own = lambda v: found_in_class(type(v), reflected)
-    return isinstance(x, ArrayOfClass) and isinstance(y, type(x)) and own(y) is not own(x)
+    if isinstance(x, Array) or type(x) is type(y) or not isinstance(y, type(x)):
+        return isinstance(x, Array) and isinstance(y, ArrayOfClass)
+    return reflected in COMPARED or found_in_class(type(y), reflected) is not found_in_class(type(x), reflected)
 
 
 COMPARED = ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")

@@ -8,7 +8,17 @@ import sys
 import types
 from typing import Any
 
-from irad.core.foreign import CODE, found_in_class, is_container, is_in_class, is_instance, is_library, is_value, own_names
+from irad.core.foreign import (
+    CODE,
+    found_in_class,
+    is_container,
+    is_in_class,
+    is_instance,
+    is_library,
+    is_value,
+    own_dict,
+    own_names,
+)
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch, disjunction
 from irad.frontend.control.generators import made
@@ -108,10 +118,8 @@ def _is_plain(obj: Any) -> bool:
 
 
 def rely_on_absence(r: Reader, obj: Any, name: str) -> None:
-    """The program relies on an object's not having an attribute, and on its class's not getting it."""
+    """The program relies on an object's not having an attribute; that its class has none is asked of that."""
     r.captures.without(obj, name)
-    if r.captures.path(obj) is None and is_instance(obj) and not isinstance(obj, type) and not is_library(type(obj).__module__):
-        r.captures.guard(r.captures.origin(type(obj)), "lacks", name)
 
 
 def _own(r: Reader, obj: Any, name: str) -> Any:
@@ -128,13 +136,13 @@ def _own(r: Reader, obj: Any, name: str) -> Any:
         if value is UNDEFINED or isinstance(value, Maybe):
             rely_on_first(r, obj, name)
     else:
-        own = getattr(obj, "__dict__", None)
-        if slot:
-            value = _of_slot(found, obj)
-        else:
-            value = own[name] if own is not None and name in own else UNDEFINED
+        value = _of_slot(found, obj) if slot else own_dict(obj).get(name, UNDEFINED)
         path = place_of(r, obj) if value is not UNDEFINED else None
         if path is not None:
+            if (
+                _has_other(obj, name, code=True) or of_classes(r, type(obj), name) is not UNDEFINED
+            ):  # where this object's own is not there
+                r.captures.guard(path, "owns", name)
             value = r.captures.take(value, path.child("attr", name))
     return _usable(name, value)
 
@@ -167,11 +175,11 @@ def _usable(name: str, value: Any) -> Any:
     return value
 
 
-def _has_other(obj: Any, name: str) -> bool:
-    """Does an object have an attribute, or may it, where its own is not there?"""
+def _has_other(obj: Any, name: str, code: bool = False) -> bool:
+    """Does an object have an attribute, or may it, where its own is not there? With `code`: by code of the user's, which would run."""
     found = found_in_class(type(obj), name)
     there = is_in_class(type(obj), name) and not isinstance(found, types.MemberDescriptorType)
-    return there or python_method(obj, "__getattr__") is not None
+    return (there and (not code or hasattr(type(found), "__get__"))) or python_method(obj, "__getattr__") is not None
 
 
 def _missing(obj: Any, name: str, deleted: bool = False) -> str:
@@ -186,13 +194,13 @@ def _missing(obj: Any, name: str, deleted: bool = False) -> str:
 def _of_class(r: Reader, obj: Any, name: str) -> Any:
     """What the class of an object has under a name: methods, properties, other descriptors, data; `__getattr__` if nothing."""
     if (assigned := of_classes(r, type(obj), name)) is not UNDEFINED:
+        _rely_on_class(r, obj, name)
         return assigned
     found = found_in_class(type(obj), name)
     library, nothing = is_library(type(obj).__module__) and not in_library(type(obj)), not is_in_class(type(obj), name)
     if isinstance(found, types.MemberDescriptorType) and is_instance(obj):
         found, nothing = None, True
     if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and not library:
-        r.captures.guard(r.captures.origin(type(obj)).child("attr", name), "is", found)
         return r.call(found.fget, [obj])
     if isinstance(found, types.FunctionType):
         note_method(r, obj, name, found)
@@ -203,9 +211,16 @@ def _of_class(r: Reader, obj: Any, name: str) -> Any:
         return _cached(r, obj, name, found)
     getter = None if library else python_method(found, "__get__")
     if getter is not None:
-        r.captures.guard(r.captures.origin(type(obj)).child("found", name), "is", found)
+        _rely_on_class(r, obj, name)
         return r.call(getter, [found, obj, type(obj)])
     return _data(r, obj, name, found, library)
+
+
+def _rely_on_class(r: Reader, obj: Any, name: str) -> None:
+    """The program relies on a class's going before an object from outside, which has nothing of its own under a name."""
+    path = place_of(r, obj)
+    if path is not None and name not in r.outside.names(obj) and not _decides(found_in_class(type(obj), name)):
+        r.captures.guard(path, "lacks own", name)
 
 
 def _data(r: Reader, obj: Any, name: str, found: Any, library: bool) -> Any:
@@ -228,7 +243,6 @@ def _data(r: Reader, obj: Any, name: str, found: Any, library: bool) -> Any:
 
 def _cached(r: Reader, obj: Any, name: str, found: functools.cached_property[Any]) -> Any:
     """A `cached_property` that was not asked before: from now on the object has it."""
-    r.captures.guard(r.captures.origin(type(obj)).child("found", name), "is", found)
     path = place_of(r, obj)
     if path is not None:
         r.captures.guard(path, "attributes", own_names(obj))
@@ -248,7 +262,6 @@ def _asked(r: Reader, obj: Any, name: str) -> Any:
     path = place_of(r, obj)
     if path is not None:
         r.captures.guard(path, "attributes", own_names(obj))
-    r.captures.guard(r.captures.origin(type(obj)), "lacks", name)
     note_method(r, obj, "__getattr__", method)
     return r.call(method, [obj, name])
 
@@ -349,10 +362,8 @@ def plain_set(r: Reader, obj: Any, name: str, value: Any) -> None:
     if isinstance(found, property):
         if found.fset is None:
             raise AttributeError(f"property '{name}' of '{type(obj).__name__}' object has no setter")
-        r.captures.guard(r.captures.origin(type(obj)).child("attr", name), "is", found)
         r.call(found.fset, [obj, value])
     elif setter is not None:
-        r.captures.guard(r.captures.origin(type(obj)).child("found", name), "is", found)
         r.call(setter, [found, obj, value])
     elif items_are_attributes(obj):
         r.call(dict.__setitem__, [obj, name, value])

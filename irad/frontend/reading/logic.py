@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, base_method, is_container, is_instance, is_mapped
+from irad.core.foreign import base_items, base_method, is_container, is_in_class, is_instance, is_mapped
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
 from irad.frontend.control import lists, nullable
@@ -363,4 +363,4 @@ def _pythons(x: Arr) -> bool:
 
 
 def _always_true(x: Any) -> bool:
-    return not hasattr(type(x), "__bool__") and not hasattr(type(x), "__len__")
+    return not any(is_in_class(type(x), name) for name in ("__bool__", "__len__"))

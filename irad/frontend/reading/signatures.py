@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_instance, is_value, own_names
+from irad.core.foreign import is_instance, is_value, own_attributes
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.tree import Attributes
@@ -138,8 +138,8 @@ def children(r: Reader, x: Any) -> tuple[Any, Any, Any] | None:
     plain = is_instance(x) and t.__setattr__ is object.__setattr__ and not isinstance(x, (list, dict, set, BaseException))
     if not plain or not r.state.is_made(x):
         return None
-    names = own_names(x)
-    return t, Attributes(names), tuple([getattr(x, n) for n in names])
+    own = own_attributes(x)
+    return t, Attributes(tuple(own)), tuple(own.values())
 
 
 def template(r: Reader, x: Any, same: dict[int, Template], floats: Iterator[str | None]) -> Template:
@@ -231,11 +231,6 @@ def arrays_in(x: Any) -> Iterator[Array]:
     elif isinstance(x, (tuple, list, dict)):
         for e in x.values() if isinstance(x, dict) else x:
             yield from arrays_in(e)
-
-
-def attributes_of(x: Any) -> dict[str, Any]:
-    """The attributes of a plain object."""
-    return {n: getattr(x, n) for n in own_names(x)}
 
 
 def known_numbers(x: Any) -> bool:

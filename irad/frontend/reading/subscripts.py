@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_method
+from irad.core.foreign import base_method, of_class
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.structured import Structured
@@ -372,7 +372,7 @@ def augmented_item(r: Reader, obj: Any, key: Any, name: str, value: Any, read: C
         old = r.getitem(obj, key) if read is None else read()
         new = augmented(r, name, old, value)
         if new is not old or not (
-            isinstance(obj, Structured) or getattr(type(obj), "__setitem__", None) in _PLAIN_STORES
+            isinstance(obj, Structured) or of_class(type(obj), "__setitem__") in _PLAIN_STORES
         ):  # else it is there
             r.setitem(obj, key, new)
         return

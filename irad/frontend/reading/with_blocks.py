@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import of_class
 from irad.core.ir import current, within
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
@@ -127,7 +128,7 @@ def _generated(r: Reader, stream: Stream, body: Callable[[Any], None]) -> None:
 
 def _managed(r: Reader, s: ast.With, manager: Any, body: Callable[[Any], None]) -> None:
     """An object with `__enter__` and `__exit__` written in Python."""
-    if getattr(getattr(type(manager), "__enter__", None), "__code__", None) is None:
+    if getattr(of_class(type(manager), "__enter__"), "__code__", None) is None:
         raise UnsupportedError(f"with {describe(manager)} in compiled code; put it around the call")
     before, depth, loops = len(current().nodes), len(r.frames), len(r.frame.loops)
     value = r.call(r.getattr(manager, "__enter__"), [])

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, describe_class, found_in_class, held, is_instance, own_names
+from irad.core.foreign import base_items, describe_class, found_in_class, held, is_instance, own_attributes
 from irad.core.ir import Builder, Value, current
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.structured import Bytes, Structured
@@ -404,7 +404,7 @@ def is_traced_deep(x: Any) -> bool:
 
 def holds_traced(x: Any) -> bool:
     """Is an attribute of the object traced, or an array of the reader?"""
-    return any(isinstance(v, Array) or is_traced_deep(v) for v in (getattr(x, n) for n in own_names(x)))
+    return any(isinstance(v, Array) or is_traced_deep(v) for v in own_attributes(x).values())
 
 
 def reads_traced(x: Any) -> bool:

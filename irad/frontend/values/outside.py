@@ -10,7 +10,7 @@ import collections
 from collections.abc import Iterator
 from typing import Any
 
-from irad.core.foreign import base_items, base_method, own_names
+from irad.core.foreign import base_items, base_method, own_attributes
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.values.guards import Path
@@ -94,7 +94,7 @@ class Outside:
         """Note what a container holds before it is changed for the first time."""
         if id(container) not in self._held:
             first = base_method(container, "copy")() if isinstance(container, CONTAINERS) else None
-            self._held[id(container)] = Held(container, first, _attributes(container), path)
+            self._held[id(container)] = Held(container, first, own_attributes(container), path)
             self.changed[path] = container
 
     def copied(self, x: Any, copy: Any, path: Path | None) -> Copied:
@@ -144,12 +144,8 @@ class Outside:
 
     def _of_arguments(self) -> Iterator[tuple[Assigned, str, Any]]:
         for h in self._held.values():
-            now = _attributes(h.container)
+            now = own_attributes(h.container)
             for name in {**h.attributes, **now}:
                 value = now.get(name, UNDEFINED)
                 if not same(value, h.attributes.get(name, UNDEFINED)):
                     yield Assigned(h.container, h.path, "attr", Env(), {}), name, value
-
-
-def _attributes(x: Any) -> dict[str, Any]:
-    return {name: getattr(x, name) for name in own_names(x)}

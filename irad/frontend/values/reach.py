@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_container, is_instance, is_library, is_value, own_names
+from irad.core.foreign import is_container, is_instance, is_library, is_value, own_attributes, own_dict
 
 CHANGES = {
     "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",
@@ -74,9 +74,9 @@ class Reach:
                 self._methods += [(name, getattr(v, "fget", None) or getattr(v, "__func__", v)) for name, v in vars(x).items()]
         elif is_container(x):
             self._todo += [*x, *x.values()] if isinstance(x, dict) else [*x]
-            self._todo += getattr(x, "__dict__", {}).values()
+            self._todo += own_dict(x).values()
         elif is_instance(x):
-            self._todo += [getattr(x, n) for n in own_names(x)]
+            self._todo += own_attributes(x).values()
             self._todo += type(x).__mro__
 
     def _function(self, fn: types.FunctionType) -> None:

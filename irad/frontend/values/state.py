@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_method, copied_tuple, found_in_class
+from irad.core.foreign import base_method, copied_tuple, found_in_class, own_dict
 from irad.core.ir import Builder, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.frontend.values.arr import Arr
@@ -83,7 +83,7 @@ class Attribute(Place):
     """An attribute of an object."""
 
     def get(self) -> Any:
-        own = getattr(self.owner, "__dict__", {})
+        own = own_dict(self.owner)
         return own[self.name] if self.name in own else self._slot()
 
     def _slot(self) -> Any:

@@ -1,210 +1,302 @@
-"""Classes that change between calls: special methods, bases, what `__getattr__` answers, names of builtins."""
+"""Classes that change after a function was compiled, and objects whose own attributes come and go: each call sees what is there."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import irad
 
 
-def made() -> Any:
-    """Classes of their own for each test."""
+class Base:
+    def __init__(self, v: float = 2.0) -> None:
+        self.v = v
 
-    class Base:
-        scale = 2.0
+    def value(self, x: Any) -> Any:
+        return self.v * x
 
-        def area(self) -> Any:
-            return self.x * 2
+    def __getitem__(self, k: int) -> float:
+        return k * 2.0
 
-    class Other(Base):
-        def area(self) -> Any:
-            return self.x * 100
+    def __call__(self, x: Any) -> Any:
+        return x - self.v
 
-    class V(Base):
-        Base: Any
-        Other: Any
+    def __enter__(self) -> float:
+        return self.v
 
-        def __init__(self, x: Any):
-            self.x = x
+    def __exit__(self, *error: Any) -> bool:
+        return False
 
-        def __add__(self, other: Any) -> Any:
-            return V(self.x + other.x)
+    def __abs__(self) -> float:
+        return self.v
 
-        def __radd__(self, other: Any) -> Any:
-            return other + self.x
 
-        def __iadd__(self, other: Any) -> Any:
-            return V(self.x + 10 * other.x)
+def managed(a: Any, x: Any) -> Any:
+    with a as v:
+        return v * x
 
-        def __neg__(self) -> Any:
-            return V(-self.x)
 
-        def __eq__(self, other: Any) -> Any:
-            return self.x == other.x
+def assigned(a: Any, x: Any) -> Any:
+    a.v = a.v * x
+    return a.v
 
-        def __hash__(self) -> int:
-            return 1
 
-        def __lt__(self, other: Any) -> Any:
-            return self.x < other.x
+def made(a: Any, x: Any) -> Any:
+    return type(a)(x).v
 
-        def __len__(self) -> int:
-            return 2
 
-        def __bool__(self) -> bool:
+def under_key(a: Any, x: Any) -> Any:
+    return x if type(a)(1.0) in {a: x} else -x
+
+
+def total(a: Any, x: Any) -> Any:
+    t = 0.0
+    for v in a:
+        t += v * x
+        if v > 5:
+            break
+    return t
+
+
+def wrong(self: Any, name: str, value: Any) -> None:
+    object.__setattr__(self, name, value + 1)
+
+
+def read(self: Any, name: str) -> Any:
+    return 9.0 if name == "v" else object.__getattribute__(self, name)
+
+
+SEVEN = property(lambda self: 7.0, lambda self, v: None)
+# what is compiled, and what the class gets, name by name; each is taken away again
+CHANGES: dict[str, tuple[Callable[[Any, Any], Any], dict[str, Any]]] = {
+    "truth": (lambda a, x: x if a else -x, {"__bool__": lambda s: False, "__len__": lambda s: 0}),
+    "equality": (lambda a, x: x if a == type(a)() else -x, {"__eq__": lambda s, o: True}),
+    "inequality": (lambda a, x: x if a != a else -x, {"__ne__": lambda s, o: True}),
+    "the right operand's first": (lambda a, x: (Base() + a) * x, {"__radd__": lambda s, o: 7.0}),
+    "order": (lambda a, x: x if Base() < a else -x, {"__gt__": lambda s, o: True}),
+    "operators": (lambda a, x: x + a, {"__radd__": lambda s, o: o * 3}),
+    "calls": (lambda a, x: a(x), {"__call__": lambda s, x: x * 3}),
+    "items": (lambda a, x: a[3] * x, {"__getitem__": lambda s, k: k * 3.0}),
+    "iteration": (total, {"__iter__": lambda s: iter([1.0, 6.0]), "__getitem__": lambda s, k: k * 3.0}),
+    "membership": (lambda a, x: x if 3 in (a, 3) else a[1], {"__eq__": lambda s, o: True}),
+    "contains": (lambda a, x: x if 6.0 in a else -x, {"__contains__": lambda s, k: False}),
+    "blocks": (managed, {"__enter__": lambda s: 3.0}),
+    "abs": (lambda a, x: abs(a) * x, {"__abs__": lambda s: 5.0}),
+    "keys": (under_key, {"__eq__": lambda s, o: True, "__hash__": lambda s: 1}),
+    "construction": (
+        made,
+        {"__init__": lambda s, v=2.0: setattr(s, "v", v * 2), "v": SEVEN, "__setattr__": wrong, "__new__": None},
+    ),
+    "assignment": (assigned, {"__setattr__": wrong, "v": SEVEN, "__getattribute__": read}),
+    "reading": (lambda a, x: a.v * x, {"v": SEVEN, "__getattribute__": read}),
+    "methods": (lambda a, x: a.value(x), {"value": lambda s, x: s.v, "__getattribute__": read}),
+    "other kinds of methods": (lambda a, x: a.value(x), {"value": staticmethod(lambda x: x * 6)}),
+    "absence": (lambda a, x: getattr(a, "w", 3.0) * x, {"w": 4.0, "__getattr__": lambda s, n: 8.0}),
+    "hasattr": (lambda a, x: x if hasattr(a, "w") else -x, {"w": 4.0, "__getattr__": lambda s, n: 8.0}),
+}
+
+
+def classes() -> list[type]:
+    class Plain(Base):
+        pass
+
+    class Below(Plain):
+        pass
+
+    class Slots(Base):
+        __slots__ = ("u",)
+
+    @dataclasses.dataclass
+    class Data(Base):
+        v: float = 2.0
+
+    return [Plain, Below, Slots, Data]
+
+
+@pytest.mark.parametrize("case", CHANGES)
+@pytest.mark.parametrize("number", range(4))
+def test_what_a_class_gets_later(case: str, number: int) -> None:
+    f, changes = CHANGES[case]
+    plain, compiled = classes()[number], classes()[number]
+
+    def agree(how: Callable[[Any], Any]) -> None:
+        g, h = how(f)
+        for _ in range(2):
+            got, want = outcome(h, compiled(), 3.0), outcome(g, plain(), 3.0)
+            assert got == want
+
+    c = irad.compile(f)
+    held = plain(), compiled()
+    of_held = lambda f: (lambda a, x: f(held[0], x), irad.compile(lambda a, x: f(held[1], x)))
+    ways = [lambda f: (f, c), of_held] if case not in ("equality", "construction") else [lambda f: (f, c)]
+    for how in ways:
+        agree(how)
+        for name, value in changes.items():
+            value = (lambda cls, *v: Base(11.0)) if name == "__new__" else value
+            for cls in (plain, compiled):
+                setattr(cls if number != 1 or name.startswith("__") else cls.__mro__[1], name, value)
+            agree(how)
+            for cls in (plain, compiled):
+                delattr(cls if number != 1 or name.startswith("__") else cls.__mro__[1], name)
+            if case not in ("construction", "keys"):
+                agree(how)
+
+
+def outcome(f: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return float(f(*args))
+    except (TypeError, irad.IradError):
+        return "raises"
+
+
+def test_no_check_runs_code_of_the_user() -> None:
+    log: list[str] = []
+
+    class Lazy:
+        @functools.cached_property
+        def kept(self) -> float:
+            log.append("kept")
+            return 3.0 * len(log)
+
+        def __getattr__(self, name: str) -> float:
+            log.append(name)
+            return 5.0
+
+    a = Lazy()
+    a.kept, a.q = 2.0, 4.0  # type: ignore[misc, assignment]
+    f = irad.compile(lambda x, asked: a.kept * a.q * x if asked else x)
+    assert [f(1.0, True), f(1.0, True), log] == [8.0, 8.0, []]
+    del a.kept, a.q
+    assert f(1.0, False) == 1.0 and [n for n in log if n in ("kept", "q")] == []
+    assert f(1.0, True) == 15.0 and [n for n in log if n in ("kept", "q")] == ["kept", "q"]
+
+    class Later:
+        pass
+
+    b = Later()
+    b.q = 4.0  # type: ignore[attr-defined]
+    g = irad.compile(lambda x, asked: b.q * x if asked else x)
+    assert [g(2.0, True), g(2.0, True)] == [8.0, 8.0]
+    Later.q = property(lambda self: log.append("property") or 6.0)  # type: ignore[attr-defined]
+    assert g(2.0, False) == 2.0 and "property" not in log
+    assert g(2.0, True) == 12.0 and log.count("property") == 1
+
+
+def test_an_attribute_of_a_class_that_an_object_shadows_later() -> None:
+    class Counter:
+        n = 0.0
+
+    class Unset:
+        def __get__(self, obj: Any, cls: Any) -> float:
+            return 2.0
+
+    class Shadowed:
+        d = Unset()
+
+    k, s = Counter(), Shadowed()
+
+    def f(x: float) -> float:
+        Counter.n = Counter.n + x
+        return k.n
+
+    c, d = irad.compile(f), irad.compile(lambda x: s.d * x)
+    assert [c(1.0), c(1.0), d(1.0), d(1.0)] == [1.0, 2.0, 2.0, 2.0]
+    k.n, s.d = 7.0, 8.0  # type: ignore[assignment]
+    assert [c(1.0), c(1.0), Counter.n, d(1.0), d(1.0)] == [7.0, 7.0, 4.0, 8.0, 8.0]
+    del k.n, s.d
+    assert [c(1.0), c(1.0), d(1.0)] == [5.0, 6.0, 2.0]
+
+
+def test_other_bases() -> None:
+    class One:
+        def m(self, x: float) -> float:
+            return x
+
+    class Two:
+        def m(self, x: float) -> float:
+            return x * 2
+
+    class Below(One):
+        pass
+
+    a = Below()
+    f = irad.compile(lambda x: a.m(x))
+    assert [f(1.0), f(1.0)] == [1.0, 1.0]
+    Below.__bases__ = (Two,)
+    assert [f(1.0), f(1.0)] == [2.0, 2.0]
+
+
+def test_private_slots() -> None:
+    class Private:
+        __slots__ = ("v", "__w")
+
+        def __init__(self, v: float) -> None:
+            self.v, self.__w = v, v * 2
+
+        def up(self, x: float) -> float:
+            self.__w = self.__w + x
+            return self.__w * self.v
+
+    a = Private(1.0)
+    f = irad.compile(a.up)
+    assert [f(1.0), f(1.0), f(1.0)] == [3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize("name", ["sum_", "other"])
+def test_a_method_of_chosen_objects_under_another_name_than_its_own(name: str) -> None:
+    class Box:
+        def __init__(self, v: float) -> None:
+            self.v = v
+
+        def other(self, x: Any) -> Any:
+            return self.v + x
+
+        sum_, other = other, lambda self, x: self.v * x  # noqa: E731
+
+    boxes = [Box(2.0), Box(3.0), Box(4.0)]
+
+    def f(ks: Any, x: float) -> float:
+        t = 0.0
+        for k in ks:
+            t += boxes[k].sum_(x) if name == "sum_" else boxes[k].other(x)
+        return t
+
+    c, ks = irad.compile(f), np.array([0, 2, 1])
+    for k in range(3):
+        assert c(ks, 1.5) == f(ks, 1.5)
+        boxes[1].v = 5.0 + k
+    Box.sum_, Box.other = Box.other, Box.sum_
+    assert c(ks, 1.5) == f(ks, 1.5)
+
+
+def test_the_method_of_a_subclass_on_the_right_is_called_first() -> None:
+    class One:
+        def __add__(self, other: Any) -> float:
+            return 1.0
+
+        def __lt__(self, other: Any) -> bool:
             return True
 
-        def __getitem__(self, k: Any) -> Any:
-            return self.x * k
-
-        def __contains__(self, k: Any) -> bool:
+        def __gt__(self, other: Any) -> bool:
             return True
 
-        def __iter__(self) -> Any:
-            yield self.x
+    class Below(One):
+        def __radd__(self, other: Any) -> float:
+            return 7.0
 
-        def __call__(self, y: Any) -> Any:
-            return self.x * y
+        def __gt__(self, other: Any) -> bool:
+            return False
 
-        def __float__(self) -> Any:
-            return self.x * 1.0
+    class Apart(One):
+        pass
 
-        def __enter__(self) -> Any:
-            return self.x
+    def f(x: float) -> float:
+        one, below, apart = One(), Below(), Apart()
+        return x * (one + below) + (below + one) * 10 + (one + apart) * 100 + (2.0 if one < below else 3.0)
 
-        def __exit__(self, *args: Any) -> None:
-            pass
-
-        def __str__(self) -> str:
-            return "a"
-
-        def __getattr__(self, name: str) -> Any:
-            if name == "asked":
-                return 4.0
-            raise AttributeError(name)
-
-        @property
-        def p(self) -> Any:
-            return self.x * 5
-
-    V.Base, V.Other = Base, Other
-    return V
-
-
-def added_in_place(V: Any, x: Any) -> Any:
-    v = V(x)
-    v += V(1.0)
-    return v.x
-
-
-def entered(V: Any, x: Any) -> Any:
-    with V(x) as y:
-        return y * 1.0
-
-
-CHANGES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any], Any]]] = {
-    "__add__": (lambda V, x: (V(x) + V(1.0)).x, lambda V: setattr(V, "__add__", lambda a, b: V(a.x * b.x * 3))),
-    "__radd__": (lambda V, x: 1.0 + V(x), lambda V: setattr(V, "__radd__", lambda a, b: 7.0)),
-    "__iadd__": (added_in_place, lambda V: setattr(V, "__iadd__", lambda a, b: V(7.0))),
-    "no __iadd__": (added_in_place, lambda V: delattr(V, "__iadd__")),
-    "__neg__": (lambda V, x: (-V(x)).x, lambda V: setattr(V, "__neg__", lambda a: V(7.0))),
-    "__eq__": (lambda V, x: V(x) == V(1.0), lambda V: setattr(V, "__eq__", lambda a, b: True)),
-    "__eq__ in lists": (lambda V, x: V(x) in [V(1.0)], lambda V: setattr(V, "__eq__", lambda a, b: True)),
-    "__lt__": (lambda V, x: min(V(x), V(2.0)).x, lambda V: setattr(V, "__lt__", lambda a, b: a.x > b.x)),
-    "__hash__": (lambda V, x: hash(V(1.0)) * x, lambda V: setattr(V, "__hash__", lambda a: 5)),
-    "__len__": (lambda V, x: len(V(x)) * x, lambda V: setattr(V, "__len__", lambda a: 5)),
-    "__bool__": (lambda V, x: x if V(x) else -x, lambda V: setattr(V, "__bool__", lambda a: False)),
-    "a new __bool__": (lambda V, x: x if V.Base() else -x, lambda V: setattr(V.Base, "__bool__", lambda a: False)),
-    "a new __eq__": (lambda V, x: V.Base() == V.Base(), lambda V: setattr(V.Base, "__eq__", lambda a, b: True)),
-    "__getitem__": (lambda V, x: V(x)[3], lambda V: setattr(V, "__getitem__", lambda a, k: 5.0)),
-    "__contains__": (lambda V, x: 3 in V(x), lambda V: setattr(V, "__contains__", lambda a, k: False)),
-    "__iter__": (lambda V, x: sum(V(x)), lambda V: setattr(V, "__iter__", lambda a: iter([1.0, a.x]))),
-    "__call__": (lambda V, x: V(x)(3.0), lambda V: setattr(V, "__call__", lambda a, y: 5.0)),
-    "__float__": (lambda V, x: float(V(x)), lambda V: setattr(V, "__float__", lambda a: 7.0)),
-    "__enter__": (entered, lambda V: setattr(V, "__enter__", lambda a: 7.0)),
-    "__str__": (lambda V, x: x if str(V(x)) == "a" else -x, lambda V: setattr(V, "__str__", lambda a: "b")),
-    "__init__": (lambda V, x: V(x).x, lambda V: setattr(V, "__init__", lambda a, x: setattr(a, "x", x * 3))),
-    "__getattr__": (lambda V, x: V(x).asked, lambda V: setattr(V, "__getattr__", lambda a, n: 7.0)),
-    "hidden __getattr__": (lambda V, x: V(x).asked * x, lambda V: setattr(V.Base, "asked", 9.0)),
-    "hasattr": (lambda V, x: x if hasattr(V.Base(), "q") else -x, lambda V: setattr(V.Base, "q", 9.0)),
-    "a property": (lambda V, x: V(x).p, lambda V: setattr(V, "p", property(lambda a: a.x * 50))),
-    "data becomes a property": (lambda V, x: V(x).scale * x, lambda V: setattr(V, "scale", property(lambda a: a.x))),
-    "a method of a base": (lambda V, x: V(x).area(), lambda V: setattr(V.Base, "area", lambda a: a.x * 11)),
-    "a method appears": (lambda V, x: V(x).area(), lambda V: setattr(V, "area", lambda a: a.x * 11)),
-    "bases": (lambda V, x: V(x).area(), lambda V: setattr(V, "__bases__", (V.Other,))),
-    "isinstance": (lambda V, x: x if isinstance(V(x), V.Other) else -x, lambda V: setattr(V, "__bases__", (V.Other,))),
-    "issubclass": (lambda V, x: x if issubclass(V, V.Other) else -x, lambda V: setattr(V, "__bases__", (V.Other,))),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", CHANGES)
-def test_a_class_that_changes(name: str) -> None:
-    program, change = CHANGES[name]
-    V = made()
-    f = lambda x: program(V, x)
-    c = irad.compile(f)
-    assert [c(1.5) for _ in range(4)] == [f(1.5)] * 4
-    before = f(1.5)
-    change(V)
-    assert f(1.5) != before
-    assert [c(1.5) for _ in range(3)] == [f(1.5)] * 3
-
-
-def test_objects_that_change() -> None:
-    V = made()
-    o = V(2.0)
-    f = lambda x: o.area() * x
-    c = irad.compile(f)
-    for change in (
-        lambda: None,
-        lambda: setattr(o, "area", lambda: 7.0),
-        lambda: delattr(o, "area"),
-        lambda: setattr(o, "__class__", V.Other),
-    ):
-        change()
-        assert [c(1.5) for _ in range(3)] == [f(1.5)] * 3
-
-
-def largest(x: Any) -> Any:
-    return max(x, 1.0) * abs(x)
-
-
-def test_a_global_that_hides_a_builtin(monkeypatch: pytest.MonkeyPatch) -> None:
-    c = irad.compile(largest)
-    assert [c(3.0) for _ in range(3)] == [9.0] * 3
-    monkeypatch.setitem(globals(), "unrelated", 1.0)
-    assert [c(3.0) for _ in range(3)] == [9.0] * 3
-    monkeypatch.setitem(globals(), "max", lambda a, b: 100.0)
-    assert [c(3.0) for _ in range(3)] == [300.0] * 3
-    monkeypatch.undo()
-    assert [c(3.0) for _ in range(3)] == [9.0] * 3
-
-
-class Held:
-    def __init__(self, q: Any):
-        self.q = q
-
-
-class HeldInSlots:
-    __slots__ = ("q",)
-
-    def __init__(self, q: Any):
-        self.q = q
-
-
-@pytest.mark.parametrize("cls", [Held, HeldInSlots])
-def test_which_of_two_objects_data_decides(cls: Any) -> None:
-    def inside(x: Any) -> Any:
-        a, b = cls(x), cls(2 * x)
-        return (a if x > 1 else b).q * x
-
-    c = irad.compile(inside)
-    assert [c(0.5), c(1.5)] == [0.5, 2.25]
-    a, b = cls(1.0), cls(2.0)
-    d = irad.compile(lambda x: (a if x > 1 else b).q * x)
-    assert [d(0.5), d(1.5)] == [1.0, 1.5]
-    a.q, b = 4.0, cls(6.0)
-    assert [d(0.5), d(1.5)] == [3.0, 6.0]
+    assert irad.compile(f)(1.0) == f(1.0) == 120.0
