@@ -220,7 +220,7 @@ def is_mapped(x: Any) -> bool:
 def describe_class(cls: Any) -> str:
     """A short name of the objects of a class, for error messages."""
     if not is_written(cls) or not hasattr(cls, "MAPPED"):
-        return f"a {cls.__name__}"
+        return f"{'an' if cls.__name__[0] in 'aeiou' else 'a'} {cls.__name__}"
     return f"a {cls.MAPPED.__name__} whose {'elements' if cls.MAPPED in (list, set) else 'keys'} depend on data"
 
 

@@ -114,6 +114,10 @@ class Stream:
     frame: Any = None  # of a generator function
 
 
+for _cls, _name in ((Seq, "iterator"), (Range, "range"), (Generator, "generator"), (Stream, "generator")):
+    _cls.__name__ = _name  # in messages, Python's own among them
+
+
 def static_length(seq: Seq) -> int:
     if isinstance(seq.length, Arr):
         raise NeedStatic(seq.length, "the number of elements")

@@ -34,7 +34,7 @@ from irad.frontend.control.sequences import (
     used_up,
     zip_,
 )
-from irad.frontend.control.special import full_name, key, rely_on, rely_on_bases, special_method, with_keys
+from irad.frontend.control.special import class_name, full_name, key, rely_on, rely_on_bases, special_method, with_keys
 from irad.frontend.control.stands import Stands
 from irad.frontend.python.itertools import filter_
 from irad.frontend.python.numbers import BUILTINS, builtin
@@ -101,7 +101,7 @@ def len_(r: Reader, obj: Any) -> Any:
         return from_dim(obj.shape[0])
     if isinstance(obj, Seq):
         if obj.state is not None:
-            raise TypeError("an iterator has no len()")
+            raise TypeError(f"object of type '{class_name(obj)}' has no len()")
         return obj.length
     if isinstance(obj, Stands):
         return obj.length(r)

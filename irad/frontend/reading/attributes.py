@@ -16,6 +16,7 @@ from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
 from irad.frontend.control.holders import names_of, variables_of
 from irad.frontend.control.sequences import Generator, Seq, Stream
+from irad.frontend.control.special import class_name
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split
 from irad.frontend.numpy import views
@@ -170,7 +171,7 @@ def _iterator_attr(r: Reader, it: Any, name: str) -> Any:
         return Native(lambda value: import_later("irad.frontend.reading.streams").send(r, it, value))
     if name in ("send", "throw"):
         raise UnsupportedError(f"generator.{name}() of this generator in compiled code; pass it what it needs as an argument")
-    raise AttributeError(f"an iterator has no attribute '{name}'")
+    raise AttributeError(f"'{class_name(it)}' object has no attribute '{name}'")
 
 
 def _static_attr(r: Reader, obj: Any, name: str) -> Any:

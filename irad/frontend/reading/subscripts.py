@@ -13,6 +13,7 @@ from irad.core.foreign import base_method, of_class
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.structured import Structured
+from irad.core.types import is_int
 from irad.errors import IradTypeError, PythonTypeError, ReadOnlyError, UnsupportedError
 from irad.frontend.control import list_changes, lists, nullable
 from irad.frontend.control.array_like import array_like, index_like
@@ -21,7 +22,7 @@ from irad.frontend.control.holders import known_apart
 from irad.frontend.control.lists import change
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.sequences import Generator, Stream, collected
-from irad.frontend.control.special import joined_in_place, key_of, site_of, special_method
+from irad.frontend.control.special import class_name, full_name, joined_in_place, key_of, site_of, special_method
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
@@ -81,6 +82,9 @@ def plain_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(key, Array):
         key = r.operand(key)
         key = Arr(key.value) if isinstance(key, Arr) and not key.shape else key.item() if isinstance(key, np.ndarray) else key
+    if isinstance(key, Arr) and not is_index(key) and isinstance(obj, (list, tuple, str, range, collections.deque)):
+        kind = next(k for k in type(obj).__mro__ if k.__module__ in ("builtins", "collections")).__name__
+        _type_error(r, f"{kind} indices must be integers{' or slices' * (kind != 'str')}, not {full_name(key)}")
     if has_run(obj) or (type(obj) is list and isinstance(key, slice) and is_traced_deep(key) and obj):
         return lists.item(r, obj, key)
     if isinstance(key, Arr):
@@ -104,14 +108,15 @@ def plain_item(r: Reader, obj: Any, key: Any) -> Any:
     factory = python_method(obj, "__missing__") if isinstance(obj, dict) else None
     if factory is not None and not dict.__contains__(obj, key):
         return r.call(factory, [obj, key])
-    out = base_method(obj, "__getitem__")(key) if obj is not None else _not_indexable(r, obj)
+    there = hasattr(type(obj), "__getitem__") or isinstance(obj, type)
+    out = base_method(obj, "__getitem__")(key) if there else _not_indexable(r, obj)
     if isinstance(out, Poison):
         raise out.error(f"an item of this {type(obj).__name__}")
     return r.state.made(out) if isinstance(key, slice) else out
 
 
 def _not_indexable(r: Reader, obj: Any) -> Any:
-    _type_error(r, f"{describe(obj)} is not subscriptable")
+    _type_error(r, f"'{class_name(obj)}' object is not subscriptable")
 
 
 def _type_error(r: Reader, message: str) -> None:
@@ -190,6 +195,8 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
             v = Arr(setitem(lift(r.operand(obj)), k, v)) if some else r.operand(r.call(np.where, [key, value, obj]))
             k = Ellipsis
         if isinstance(value, Arr) and views.is_basic(k):
+            if is_int(obj.type.dtype) and value.type.dtype != obj.type.dtype:
+                r.getitem(obj, k)  # an index out of range is found first
             check_scalar(v, obj.type.dtype)
         store(r, obj, k, v)
         return

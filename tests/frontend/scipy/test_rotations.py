@@ -160,5 +160,5 @@ def test_new_axes_of_scalars() -> None:
     f = lambda x: (np.sum(x)[None], np.sum(x)[..., None], np.sum(x)[...], np.sum(x)[()])
     for got, want in zip(irad.compile(f)(V), f(V), strict=True):
         assert (type(got), np.shape(got)) == (type(want), np.shape(want))
-    with pytest.raises(TypeError, match="a float is not subscriptable"):
+    with pytest.raises(TypeError, match="'float' object is not subscriptable"):
         irad.compile(lambda x: x[None])(2.0)
