@@ -8,6 +8,7 @@ for which no program fits, take the path in Python, which is exact about everyth
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -171,6 +172,8 @@ class Writer:
     def assigned(self) -> None:
         """What the call assigns outside: all of it is made before the first is assigned."""
         p, writes = self.program, self.traced.writes
+        for k, axes in self.traced.turned.items():
+            self.arrays[k] = self.places.python(operator.methodcaller("transpose", axes), self.arrays[k])
         for r in (*self.results, *self.traced.held):
             if r.same_as is not None and r.same_as[0] == "path":
                 self.places.at(r.same_as[1])  # what stands between the parts of a value would be taken for one

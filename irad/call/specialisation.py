@@ -97,6 +97,8 @@ class Specialisation:
                     a[...] = kept[m.index]
         for a, m in zip(targets, t.mutated):
             a[...] = out[m.index]
+        for k, axes in t.turned.items():
+            out[k] = out[k].transpose(axes)
         made: list[Any] = []
         found = lambda r: self._result(r, out, fn, leaves, rest, given, made)
         for tree, inside in t.made:

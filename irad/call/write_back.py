@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from irad.core.foreign import base_method, fill, own_names
@@ -73,11 +74,13 @@ def _delete(owner: Any, w: Write) -> None:
 
 
 def _refill(container: Any, value: Any) -> None:
-    if isinstance(container, dict):
+    if type(container) is dict and all(a is b for a, b in zip_longest(container, value)):
+        container.update(value)  # at once: another thread may read it
+    elif isinstance(container, dict):
         base_method(container, "clear")()
         fill(container, value.items())
     elif isinstance(container, list):
-        list.__setitem__(container, slice(None), value)  # at once: another thread may read it
+        list.__setitem__(container, slice(None), value)  # at once, too
     else:
         base_method(container, "clear")()
         base_method(container, "extend")(value)

@@ -28,9 +28,11 @@ from irad.frontend.values.arr import PYTHON, Arr, NeedStatic
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.guards import Capture, Fixed, Path
 from irad.frontend.values.kept import renumbered
+from irad.frontend.values.layout import dense_order
 from irad.frontend.values.objects import AliasError, Array, Cell, Maybe, Poison, Stopped, Text
 from irad.frontend.values.traced import Mutation, Result, Sizes, Spec, Traced, Write
 from irad.frontend.values.unfit import UNFIT, unfit
+from irad.ops.array import transpose_to
 from irad.ops.control import raise_if
 from irad.ops.core import effects
 
@@ -242,7 +244,10 @@ class _Attempt:
                 return Result("ndarray", same_as=same)
         key = x.cell if type(x) is Array and not x.steps else x
         if id(key) not in self.shared or not self.objects:
-            self.shared[id(key)] = key, Result("ndarray", self._value(self.reader.value(x)))
+            order = dense_order(x.shape, x.strides) if self.objects else ()
+            value = self.reader.value(x)
+            made = self._value(transpose_to(value, order) if order else value)
+            self.shared[id(key)] = key, Result("ndarray", made, axes=tuple(order.index(k) for k in range(len(order))))
         return self.shared[id(key)][1]
 
     def _value(self, v: Value) -> int:
@@ -289,7 +294,7 @@ class _Attempt:
                 self.reader.captures.guard(c.path, "typed", c)
         index = {c.path: k for k, c in enumerate(captures)}
         fix = lambda t: ("capture", index[t[1]]) if t is not None and t[0] == "capture" else t
-        fixed = lambda xs: tuple(Result(x.kind, x.index, x.value, fix(x.same_as)) for x in xs)
+        fixed = lambda xs: tuple(replace(x, same_as=fix(x.same_as)) for x in xs)
         graph = Graph((*self.params, *(c.value for c in captures)), nodes, tuple(self.values), name)
         called = reachable(self.reader.graphs, callees(graph))
         program = {name: graph, **{f: self.reader.graphs[f] for f in called}}

@@ -237,7 +237,7 @@ class Merge:
         n = len(outs) - len(self.exports.items)
         self.exports.outs = outs[n:]
         maker = Maker(outs[:n], self._array, self._made)
-        maker.decided = lambda: self.r.decided_by(self.cond)
+        maker.decided, maker.by = lambda: self.r.decided_by(self.cond), self.cond.value
         result = None
         for i in items:
             if i.place is None:

@@ -272,6 +272,7 @@ class Maker:
         self.values: Iterator[Value] = iter(values)
         self.array, self.made = array, made
         self.decided: Callable[[], frozenset[Value]] = frozenset  # what decided between two kinds
+        self.by: Value | None = None  # which of two paths it is
         self.memo: dict[int, Any] = {}
 
     def make(self, t: Template) -> Any:
@@ -280,7 +281,7 @@ class Maker:
         if isinstance(t, Bad):
             return Poison(t.message, self.decided())
         if isinstance(t, Num):
-            return Arr(next(self.values), t.weak, t.mixed)
+            return Arr(next(self.values), t.weak, t.mixed, (self.by, *t.sides) if self.by is not None and t.sides else None)
         if isinstance(t, Pick):
             which = of_number(t.options, Arr(next(self.values), True))
             return which if t.before is None else import_later("irad.frontend.python.text_pieces").together([t.before, which])

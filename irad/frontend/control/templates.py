@@ -10,7 +10,7 @@ from typing import Any
 
 from irad.core.foreign import describe_class, is_instance, of_class, own_attributes
 from irad.core.ir import Value
-from irad.core.lazy_dataclass import dataclass
+from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.once import import_later
 from irad.core.tree import Attributes, attributes, parts
 from irad.core.types import Dim, Type, complex_dtype, is_complex, is_float, promote
@@ -47,11 +47,12 @@ class Same(Template):
 
 @dataclass(frozen=True, eq=False)
 class Num(Template):
-    """A number; see `Arr`."""
+    """A number; see `Arr`. `sides`: its dtype and `weak` on two paths; None: it may have one on each of several."""
 
     dtype: str
     weak: bool
     mixed: bool = False
+    sides: tuple[Any, ...] | None = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,11 +223,17 @@ def number(x: Any) -> Num:
     """The kind of a number; an array of rank 0 counts as a NumPy scalar."""
     if isinstance(x, Array):
         return Num(x.type.dtype, False)
-    return Num(dtype_of(x), is_weak_number(x), isinstance(x, Arr) and x.mixed)
+    mixed, by = (x.mixed, x.by) if isinstance(x, Arr) else (False, None)
+    return Num(dtype_of(x), is_weak_number(x), mixed, None if mixed or by is not None else ())
 
 
 def join_numbers(a: Num, b: Num) -> Num:
     """The type of a variable that is a on one path and b on the other, as Python and NumPy would mix them."""
+    kinds = (a.dtype, a.weak), (b.dtype, b.weak)
+    return replace(_joined(a, b), sides=(kinds if kinds[0] != kinds[1] else ()) if a.sides == b.sides == () else None)
+
+
+def _joined(a: Num, b: Num) -> Num:
     mixed = a.mixed or b.mixed or a.weak != b.weak or (a.dtype == "bool") != (b.dtype == "bool")
     if a.weak == b.weak:
         wide = promote(a.dtype, b.dtype)

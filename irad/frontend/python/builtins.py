@@ -42,6 +42,7 @@ from irad.frontend.python.text_pieces import together
 from irad.frontend.python.texts import needs_reading, shown, static_text, template_of
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim
+from irad.frontend.values.choices import on_paths
 from irad.frontend.values.objects import Array, Closure, Method, Text, class_of_number, python_method
 from irad.frontend.values.runs import RunTuple, has_run, length_of
 from irad.ops.control import print_, raise_if
@@ -267,12 +268,15 @@ def _possible_classes(x: Any) -> set[type]:
 
 
 @builtin(isinstance)
-def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
+def isinstance_(r: Reader, obj: Any, cls: Any) -> Any:
     if (shown := _shown_class(obj)) is not None:
         return issubclass(shown, cls) or isinstance(obj, cls)
     if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes, Stands, ArrayOfClass, RunTuple)):
         rely_on_bases(r, type(obj))
         return isinstance(obj, cls)
+    if isinstance(obj, Arr) and obj.by is not None:
+        a, b = (issubclass(class_of(x), cls) for x in on_paths(obj))
+        return a if a == b else Arr(obj.by[0] if a else ~obj.by[0], True)
     if isinstance(obj, Arr) and obj.mixed:
         answers = {issubclass(c, cls) for c in _possible_classes(obj)}
         if len(answers) > 1:
@@ -291,7 +295,7 @@ def issubclass_(r: Reader, cls: Any, bases: Any) -> bool:
 
 @builtin(type)
 def type_(r: Reader, *args: Any) -> Any:
-    if len(args) == 1 and isinstance(args[0], Arr) and args[0].mixed:
+    if len(args) == 1 and isinstance(args[0], Arr) and (args[0].mixed or args[0].by is not None):
         raise UnsupportedError(
             "type() of a number that is of one class on one path and of another class on the other; make it float(...) on both"
         )

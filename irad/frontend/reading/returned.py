@@ -22,8 +22,9 @@ from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.transform import Transform
+from irad.frontend.values.arr import Arr
 from irad.frontend.values.callables import Callback, Native
-from irad.frontend.values.choices import number_of, options
+from irad.frontend.values.choices import number_of, on_paths, options
 from irad.frontend.values.guards import Fixed, Path
 from irad.frontend.values.objects import (
     Array,
@@ -178,6 +179,8 @@ class Outcome:
         if isinstance(x, Nullable):
             inner = with_items(self.r, x.value, False, self._stays, self._forms)
             return Perhaps(x.there, inner, x.other if isinstance(x, Varying) else None)
+        if isinstance(x, Arr) and x.by is not None and self.objects:
+            return Perhaps(Arr(x.by[0], True), *on_paths(x))
         found = options(x) if isinstance(x, (Choice, Text)) else None
         if found is None:
             return x

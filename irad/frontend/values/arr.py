@@ -32,11 +32,13 @@ class Arr:
     """An immutable traced array or number. `weak`: a traced *Python* scalar (i64, f64, c128 or bool), which promotes as one.
 
     `mixed`: it is a Python number on one path of the program and NumPy's on another, or a bool on one and an int on another.
+    `by`: what says on which of two paths it is made, and its dtype and `weak` on each, where those are different.
     """
 
     value: Value
     weak: bool = False
     mixed: bool = False
+    by: tuple[Value, Any, Any] | None = None
 
     @property
     def type(self) -> Type:

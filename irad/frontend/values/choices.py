@@ -20,11 +20,15 @@ import numpy as np
 from irad.core.foreign import is_instance
 from irad.core.ir import Builder, Value, current
 from irad.core.lazy_dataclass import dataclass
+from irad.core.types import is_complex, is_float, is_int, real_dtype
 from irad.errors import UnsupportedError
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Choice, Closure, Maybe, Nullable, Poison, Stand, Text, in_scope, is_traced_deep
 from irad.frontend.values.state import same
-from irad.ops.elementwise import eq
+from irad.ops.complex import real
+from irad.ops.constant import scalar
+from irad.ops.control import raise_if
+from irad.ops.elementwise import cast_to, eq, logical_or, select
 from irad.ops.text import choice_field, choices_of
 
 MOST = 32
@@ -191,3 +195,25 @@ class OneOf(Stand):
     place: Arr
     homes: tuple[Builder | None, ...]
     wanted: Exception | None = None
+
+
+_EXACT = {"f16": 2.0**11, "f32": 2.0**24}  # whole numbers up to which floats have them all; 2**53 of others
+
+
+def on_paths(x: Arr) -> tuple[Arr, Arr]:
+    """A number that is of one kind on one path and of another kind on the other (`x.by`), as it is on each."""
+    assert x.by is not None
+    cond, *kinds = x.by
+    a, b = (_of_kind(x.value, where, *kind) for where, kind in zip((cond, ~cond), kinds))
+    return a, b
+
+
+def _of_kind(v: Value, where: Value, dtype: str, weak: bool) -> Arr:
+    if v.type.dtype == dtype:
+        return Arr(v, weak)
+    v = select(where, real(v) if is_complex(v.type.dtype) else v, scalar(0, real_dtype(v.type.dtype)))
+    if is_int(dtype) and is_float(v.type.dtype):
+        exact = _EXACT.get(v.type.dtype, 2.0**53)
+        words = f"a whole number on one path is a float on another, and above {exact:.0f}: make it one of them on both"
+        raise_if(logical_or(v > exact, v < -exact), exc="OverflowError", message=words)
+    return Arr(cast_to(v, dtype), weak)

@@ -107,6 +107,14 @@ def memory_order(strides: Sequence[int]) -> list[int]:
     return found[::-1]
 
 
+def dense_order(shape: Sequence[Dim], strides: Strides) -> tuple[int, ...]:
+    """The axes of dense storage of these strides, the slowest first; () where that is C's order, or where it is not dense or not known."""
+    if len(shape) < 2 or strides is None or c_strides(shape) is None or is_c(shape, strides):
+        return ()
+    order = memory_order(strides)
+    return tuple(order) if in_memory_order(shape, order) == tuple(strides) else ()
+
+
 def nocopy_strides(
     shape: Sequence[Dim], strides: Sequence[int] | None, new: Sequence[Dim]
 ) -> tuple[bool | None, tuple[int, ...] | None]:

@@ -65,13 +65,14 @@ class RunTime:
 class Result:
     """One leaf of the result: `kind` "ndarray", "generic", "int", "float", "complex" or "bool", at `index` of the graph's results;
 
-    or the very object `same_as` = ("arg", leaf), ("capture", k), ("path", Path) or, of what the call makes, ("made", k); or, with kind "static", the constant `value`.
+    with axes in the order `axes`, if that is not (), as memory order is not always C's; or the very object `same_as` = ("arg", leaf), ("capture", k), ("path", Path) or, of what the call makes, ("made", k); or, with kind "static", the constant `value`.
     """
 
     kind: str
     index: int | None = None
     value: Any = None
     same_as: tuple[str, Any] | None = None
+    axes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,11 @@ class Traced:
             yield from w.results
         for _, inside in self.made:
             yield from inside
+
+    @property
+    def turned(self) -> dict[int, tuple[int, ...]]:
+        """The results of the graph whose axes have another order in what is given, and that order."""
+        return {r.index: r.axes for r in (*self.results, *self.held) if r.axes and r.index is not None}
 
     def parameter(self, target: tuple[str, int]) -> int:
         """The number of the parameter that stands for an array argument or capture."""
