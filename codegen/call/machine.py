@@ -313,8 +313,8 @@ class Program:
         self.op("same_extent", register, self.table([axis]), self.cell(arg))
 
     def like(self, register: int, t: Type) -> None:
-        """The array in a register is of type t, wherever it lies; nothing is read of it."""
-        words = [id(t.numpy), t.numpy.num, t.rank, 0, *(int(d) for d in t.shape if isinstance(d, int))]
+        """The array in a register is of type t and contiguous; nothing is read of it."""
+        words = [id(t.numpy), t.numpy.num, t.rank, _CONTIGUOUS, *(int(d) for d in t.shape if isinstance(d, int))]
         self.registers = max(self.registers, self.depth + 1)  # the next register's word is free for what is not wanted
         self.op("array", register, self.table(words), self.first + self.depth)
 

@@ -170,6 +170,8 @@ def _typed(places: Places, at: int, c: Condition) -> bool:
     assert not isinstance(c.place, int)
     wanted, obj, p = c.expected, places.object(c.place), places.program
     if type(obj) is np.ndarray and obj.dtype == wanted.type.numpy:
+        if wanted.steps is not None:
+            return False
         p.like(at, wanted.type)
     elif type(obj) is float and wanted.weak:
         p.op("class", at, p.object(float))
@@ -242,7 +244,7 @@ class Parameter:
             p.number(at, kind, t, self.number, int32)
         elif kind != "ndarray" or strides is None:
             raise NoProgram
-        elif not t.static or contiguous(t, strides):
+        elif not t.static or strides == () or contiguous(t, strides):
             p.array(at, t, self.number, self.target in places.written)
         else:
             p.strided(at, t, self.number, strides, self.target in places.written)
@@ -255,7 +257,7 @@ class Parameter:
         assert not isinstance(self.place, int)
         obj = places.object(self.place)
         if type(obj) is np.ndarray and obj.dtype == of.type.numpy:
-            return "ndarray", of.type, obj.strides, False
+            return "ndarray", of.type, of.steps or (), False
         if type(obj) in (float, int) and of.weak:
             return type(obj).__name__, of.type, None, True  # a captured int was perhaps read as one of 32 bits
         if isinstance(obj, np.generic) and not of.weak:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from functools import reduce
@@ -15,7 +15,7 @@ from irad.core.foreign import base_items, is_mapped, is_written
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.rows import Mapped, Objects, Options, Rows
-from irad.core.tree import parts, rebuild
+from irad.core.tree import attributes, parts, rebuild
 from irad.core.types import Dim
 from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
 from irad.frontend.control.filling import STALE_LIST, Maker, holes, leaves, widened
@@ -355,7 +355,8 @@ def _with_items(r: Reader, x: Any, rows: bool, inner: Callable[[Any], Any]) -> A
     if is_mapped(x):
         return _mapped(r, x, type(x).MAPPED, inner)
     x = import_later(_FACTORIES).with_factory(x) if isinstance(x, defaultdict) else x
-    found = parts(x) if isinstance(x, (list, tuple, dict)) or is_dataclass(x) else None
+    held = isinstance(x, (list, tuple, dict)) or is_dataclass(x)
+    found = attributes(x) if isinstance(x, deque) else parts(x) if held else None
     if found is None or isinstance(x, (Arr, Array)):
         return x
     kids = list(map(inner, found[2]))

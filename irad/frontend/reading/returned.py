@@ -3,6 +3,7 @@ numbers and arrays is what Python would give again at the next call."""
 
 from __future__ import annotations
 
+import collections
 import enum
 import functools
 import numbers
@@ -166,7 +167,7 @@ class Outcome:
         x = self._chosen(x)
         if is_number(x) or isinstance(x, _STANDS):
             return None
-        found = parts(x) or (attributes(x) if self.r.is_opened(x) else None)
+        found = parts(x) or (attributes(x) if self.r.is_opened(x) or isinstance(x, collections.deque) else None)
         if found is None:
             return None
         cls, meta, children = found
@@ -191,7 +192,7 @@ class Outcome:
         node = self._node(x)
         if node is None:
             return self._leaf(x, results, name)
-        if self._times.get(id(x), 1) == 1 or isinstance(x, tuple):
+        if self._times.get(id(x), 1) == 1:
             return self._opened(node, results, name)
         if id(x) not in self._numbers:
             inside: list[Result] = []

@@ -39,7 +39,7 @@ from irad.core.tree import is_leaf
 from irad.core.types import Type, is_plain, type_of
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.guards import INT32, Capture, Fixed, Guard, Path, content
+from irad.frontend.values.guards import INT32, Capture, Fixed, Guard, Path, content, layout
 from irad.frontend.values.objects import Array, Cell, describe
 from irad.frontend.values.reach import Reach
 from irad.ops.intervals import bound
@@ -308,7 +308,7 @@ class Captures:
         return array
 
     def _array(self, obj: Any, path: Path, t: Type, frozen: str = "") -> Array:
-        value = self._param(path, t, False)
+        value = self._param(path, t, False, layout(obj))
         array = Array(Cell(value, str(path), outside=True), frozen=frozen).laid_out(strides_of(obj))
         self._mirror(obj, array, path)
         self.note(array.cell, path)
@@ -340,9 +340,9 @@ class Captures:
         small = lambda t: not t.shape or (t.dtype[0] in kinds and t.static and t.size <= _COMPARED)
         return {c.value: p for p, c in self.params.items() if small(c.type) and p.steps[-1:] != (("stream", None),)}
 
-    def _param(self, path: Path, t: Type, weak: bool) -> Value:
+    def _param(self, path: Path, t: Type, weak: bool, steps: tuple[int, ...] | None = None) -> Value:
         if path not in self.params:
-            self.params[path] = Capture(path, t, weak, Value(t, _hint(path)))
+            self.params[path] = Capture(path, t, weak, Value(t, _hint(path)), steps)
         return self.params[path].value
 
     def _mirror(self, obj: Any, stand_in: Any, path: Path) -> None:

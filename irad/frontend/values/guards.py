@@ -94,12 +94,14 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Capture:
-    """A hidden parameter: the number or array at `path`, of type `type`; `weak`: a Python number."""
+    """A hidden parameter: the number or array at `path`, of type `type`; `weak`: a Python number. `steps`: the strides of an array in
+    bytes, if it is not C-contiguous."""
 
     path: Path
     type: Type
     weak: bool
     value: Value
+    steps: tuple[int, ...] | None = None
 
     def get(self, fn: Any, statics: Sequence[Any] = ()) -> Any:
         return self.path.get(fn, statics)
@@ -110,7 +112,7 @@ class Capture:
             return self.type.dtype == "i64" and INT32[0] <= x <= INT32[1]
         if self.weak:
             return type(x) is PYTHON[self.type.dtype]
-        if not isinstance(x, (np.ndarray, np.generic)):
+        if not isinstance(x, (np.ndarray, np.generic)) or layout(x) != self.steps:
             return False
         return Type(dtype_name(x.dtype.newbyteorder("=")) or "", x.shape) == self.type
 
@@ -131,6 +133,11 @@ class Guard:
     path: Path
     kind: str
     expected: Any
+
+
+def layout(x: Any) -> tuple[int, ...] | None:
+    """The strides of an array in bytes, if it is not C-contiguous."""
+    return x.strides if isinstance(x, np.ndarray) and not x.flags.c_contiguous else None
 
 
 def content(x: np.ndarray) -> tuple[Any, ...]:

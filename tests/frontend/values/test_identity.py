@@ -78,6 +78,21 @@ def made_in_a_loop(compiled, see):
         see(f(np.arange(40.0 + k), 2 + k), c)
 
 
+def deques_and_tuples(compiled, see):
+    c = types.SimpleNamespace()
+
+    def f(xs, n):
+        items = [xs[k] for k in range(n)]
+        q = collections.deque([xs[0], items], maxlen=3)
+        t = (q, xs[1])
+        c.q, c.t = q, t
+        return q, t, [t, items]
+
+    f = compiled(f)
+    for k in range(3):
+        see(f(np.arange(4.0), 2 + k), c)
+
+
 def one_array_twice(compiled, see):
     c = types.SimpleNamespace()
 
@@ -169,7 +184,7 @@ def sparse_matrices(compiled, see):
 
 
 SCENARIOS = (
-    assigned_twice, made_in_a_loop, one_array_twice, of_the_callers, of_the_module, among_the_arguments, exchanged, sparse_matrices,
+    assigned_twice, deques_and_tuples, made_in_a_loop, one_array_twice, of_the_callers, of_the_module, among_the_arguments, exchanged, sparse_matrices,
 )  # fmt: skip
 
 

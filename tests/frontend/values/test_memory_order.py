@@ -71,6 +71,29 @@ def test_what_is_assigned() -> None:
         assert np.allclose(a, b) and a.strides == b.strides
 
 
+def test_a_captured_array_of_another_memory_order() -> None:
+    """Whether `reshape` copies is decided by the order that there is."""
+    held = []
+    for compiled in (False, True):
+        s = types.SimpleNamespace(m=np.arange(6.0).reshape(2, 3), unread=np.zeros((2, 3)))
+
+        def f(x: float, s: Any = s) -> Any:
+            s.m.reshape(-1)[1] = x
+            return s.m * x, s.unread.shape[0], s.unread.T
+
+        g = irad.compile(f) if compiled else f
+        seen = []
+        for k in range(6):
+            if k == 2:
+                s.m, s.unread = np.asfortranarray(s.m), np.asfortranarray(s.unread)
+            elif k == 4:
+                s.m = np.arange(12.0).reshape(2, 6)[:, ::2]
+            out = g(10.0 + k)
+            seen.append([out[0].tolist(), out[0].strides, out[1], out[2].strides, s.m.tolist()])
+        held.append(seen)
+    assert held[0] == held[1]
+
+
 # ---- numbers ----------------------------------------------------------------------------------------------------------------
 
 
