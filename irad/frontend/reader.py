@@ -331,11 +331,11 @@ class Reader:
             return Array(Cell(x)).laid_out(strides_of(x)) if dtype_name(x.dtype) else x
         if zero_d and isinstance(x, np.generic):
             return Array(Cell(np.asarray(x)))
+        if type(x) in (list, dict) and (self.state.is_made(x) or self.captures.of_caller(x) is not None):
+            return x  # code that is run has handed on what the program knows
         if type(x) is list:
             return self.state.made([self.wrap(e, zero_d) for e in x])
-        if type(x) is tuple:
-            return tuple(self.wrap(e, zero_d) for e in x)
-        if isinstance(x, tuple) and hasattr(x, "_fields"):
+        if type(x) is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
             return tuple.__new__(type(x), (self.wrap(e, zero_d) for e in x))
         if type(x) is dict:
             return self.state.made({k: self.wrap(v, zero_d) for k, v in x.items()})

@@ -93,6 +93,11 @@ def shape(x, met):
     own = {n: getattr(x, n) for n in getattr(type(x), "__slots__", ()) if hasattr(x, n)} | getattr(x, "__dict__", {})
     return type(x).__name__, [(k, shape(v, met)) for k, v in own.items() if k not in ("classes", "once")]
 
+def differs(g, w):
+    if not isinstance(g, (list, tuple)) or type(g) is not type(w) or len(g) != len(w):
+        return "" if g == w else f"{g}, right {w}"
+    return next((f"{k}: {d}" for k, (a, b) in enumerate(zip(g, w)) if (d := differs(a, b))), "")
+
 def outcome(f, s, x):
     try:
         return shape([f(s, x), s], {})
@@ -192,7 +197,7 @@ def main():
     want = run(f)
     got = run(irad.compile(f))
     for k, (g, w) in enumerate(zip(got, want)):
-        assert g == w, f"call {{k}}: {{g}}, right {{w}}"
+        assert g == w, f"call {{k}}, at {{differs(g, w)}}"
 """
     made = {k for k in STEPS if any(b in STEPS[k] for b in body)}
     return Case("identity", seed, source, frozenset(made))

@@ -93,6 +93,25 @@ def deques_and_tuples(compiled, see):
         see(f(np.arange(4.0), 2 + k), c)
 
 
+def named_tuples(compiled, see):
+    def f(t, x):
+        items = [x]
+        n = Pair(items, x)
+        n.a.append(x)
+        m = n._replace(b=2.0)
+        m.a.append(x)
+        u = t._replace(b=x)
+        u.a.append(x)
+        made = Pair._make([items, u.a])
+        made.b.append(x)
+        return len(items), n.a is items, n, m, u, t.a, made, n._asdict()
+
+    f = compiled(f)
+    for k in range(3):
+        t = Pair([1.0 + k], 2.0)
+        see(t.a, f(t, 0.5), t)
+
+
 def one_array_twice(compiled, see):
     c = types.SimpleNamespace()
 
@@ -184,7 +203,7 @@ def sparse_matrices(compiled, see):
 
 
 SCENARIOS = (
-    assigned_twice, deques_and_tuples, made_in_a_loop, one_array_twice, of_the_callers, of_the_module, among_the_arguments, exchanged, sparse_matrices,
+    assigned_twice, deques_and_tuples, named_tuples, made_in_a_loop, one_array_twice, of_the_callers, of_the_module, among_the_arguments, exchanged, sparse_matrices,
 )  # fmt: skip
 
 
