@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
 from typing import Any
 
 from irad.core.foreign import base_method, fill, own_names
@@ -74,7 +74,7 @@ def _delete(owner: Any, w: Write) -> None:
 
 
 def _refill(container: Any, value: Any) -> None:
-    if type(container) is dict and all(a is b for a, b in zip_longest(container, value)):
+    if type(container) is dict and len(container) == len(value) and all(map(operator.is_, container, value)):
         container.update(value)  # at once: another thread may read it
     elif isinstance(container, dict):
         base_method(container, "clear")()

@@ -422,3 +422,22 @@ def test_variables_of_another_module() -> None:
             irad.compile(lambda x: setattr(np, "pi", x[0]))(x)
     finally:
         del sys.modules["settings_of_a_test"]
+
+
+def test_keys_of_dicts_that_are_left_and_that_go() -> None:
+    for compiled in (False, True):
+        d: dict[Any, Any] = {"a": 1.0, None: 2.0, "b": 3.0}
+
+        def f(x: float, out: str, d: dict[Any, Any] = d) -> float:
+            d["a"] = x
+            if out == "none":
+                d.pop(None, None)
+            if out == "last":
+                d["a"] = d.pop("a")
+            return x
+
+        g, seen = irad.compile(f) if compiled else f, []
+        for k, out in enumerate(("", "", "none", "last", "")):
+            g(0.5 + k, out)
+            seen.append(list(d.items()))
+        assert seen[2] == [("a", 2.5), ("b", 3.0)] and seen[3:] == [[("b", 3.0), ("a", 3.5)], [("b", 3.0), ("a", 4.5)]]
