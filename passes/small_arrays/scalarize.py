@@ -52,7 +52,6 @@ from irad.passes.small_arrays.scalarize_rules import (
     one_lane,
 )
 
-FEW = 4  # elements that are stored one by one into a larger array
 MAX_NODES = 8000  # scalar operations that one loop may become
 
 
@@ -227,9 +226,9 @@ class _Split:
             self.keep(n)
 
     def stored(self, n: Node) -> bool:
-        """Store a few elements one by one, where an update of a larger array would ask for an array of them; done?"""
+        """Store elements one by one, where an update of a larger array would ask for an array of them; done?"""
         v, spec = n.inputs[1] if n.op is update_op else None, n.attrs.get("spec", ())
-        if v is None or not self.is_split(v) or v in self.made or self.lane(v) is not None or not 0 < v.type.size <= FEW:
+        if v is None or not self.is_split(v) or v in self.made or self.lane(v) is not None or not small(v):
             return False
         if any(s == "g" or isinstance(s, Slice) and s.start is None for s in spec):
             return False
