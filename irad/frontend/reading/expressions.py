@@ -180,26 +180,17 @@ def unary(r: Reader, e: ast.UnaryOp) -> Any:
 
 
 _PLAIN = frozenset((bool, int, float, complex))  # most of what is computed at compile time
+_NUMBERS = _PLAIN | {Arr, Array}
 
 
 def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     """A Python operator on anything: user classes by their methods, static things by Python, traced ones by the table."""
-    if all(type(x) in _PLAIN for x in xs):
+    kinds = {type(x) for x in xs}
+    if kinds <= _PLAIN:
         return getattr(operator, name)(*xs)
-    for x in xs:
-        if type(x) is Poison:  # an item of a container, perhaps, which nobody has read
-            raise x.error("an operand")
-    if any(type(x) is Nullable for x in xs):
-        return nullable.operator(r, name, *xs)
-    if varies(xs):
-        if name in ("eq", "ne") and all(map(compared_by_identity, xs)):
-            return _equality(name, same_option(*xs))
-        return split(r, xs, lambda *ys: apply_operator(r, name, *ys))
-    special = _user_operator(r, name, *xs)
+    special = NotImplemented if kinds <= _NUMBERS else _of_other_kinds(r, name, xs)
     if special is not NotImplemented:
         return special
-    if name == "mod" and (isinstance(xs[0], Text) or isinstance(xs[0], str) and needs_reading(xs[1])):
-        return import_later("irad.frontend.python.text_formats").percent_formatted(r, xs[0], xs[1])
     if not any(isinstance(x, (Arr, Array)) for x in xs):
         if any(map(is_array, xs)) and any(map(is_read_by_numpy, xs)):
             return apply_operator(r, name, *numpy_operands(r, xs))
@@ -224,6 +215,25 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     if name == "matmul":
         return out
     return _of_either_class(out, xs) if isinstance(out, Arr) else of_operation(out, xs, True)
+
+
+def _of_other_kinds(r: Reader, name: str, xs: tuple[Any, ...]) -> Any:
+    """An operator on what is no number or array, or may be none; NotImplemented if it means nothing of its own there."""
+    for x in xs:
+        if type(x) is Poison:  # an item of a container, perhaps, which nobody has read
+            raise x.error("an operand")
+    if any(type(x) is Nullable for x in xs):
+        return nullable.operator(r, name, *xs)
+    if varies(xs):
+        if name in ("eq", "ne") and all(map(compared_by_identity, xs)):
+            return _equality(name, same_option(*xs))
+        return split(r, xs, lambda *ys: apply_operator(r, name, *ys))
+    own = _user_operator(r, name, *xs)
+    if own is not NotImplemented:
+        return own
+    if name == "mod" and (isinstance(xs[0], Text) or isinstance(xs[0], str) and needs_reading(xs[1])):
+        return import_later("irad.frontend.python.text_formats").percent_formatted(r, xs[0], xs[1])
+    return NotImplemented
 
 
 def _of_either_class(out: Arr, xs: Sequence[Any]) -> Arr:

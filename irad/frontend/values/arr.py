@@ -395,6 +395,8 @@ def materialise(x: Any, dtype: str, shape: Sequence[Dim]) -> Value:
     if _is_number(x):
         return const(value=static_cast(x, dtype), type=Type(dtype, shape))
     v = lift(x, dtype).value
+    if v.type.shape == shape:
+        return v
     if v.type.rank > len(shape):
         raise ShapeError(f"cannot broadcast shape {show_shape(v.type.shape)} to shape {show_shape(shape)}")
     tail = shape[len(shape) - v.type.rank :]
