@@ -40,6 +40,9 @@ def is_value(x: Any) -> bool:
     return isinstance(x, VALUES) or any((k.__module__, k.__name__) in _MORE_VALUES for k in type(x).__mro__)
 
 
+CACHE = type(functools.lru_cache(lambda: None))
+"""What functools.cache and lru_cache make of a function."""
+
 CODE: tuple[type, ...] = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType,
     types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,

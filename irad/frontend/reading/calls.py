@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass, class_behind, stand_in
-from irad.core.foreign import found_in_class, is_library, is_mapped, module_of, of_class, own_dict
+from irad.core.foreign import CACHE, found_in_class, is_library, is_mapped, module_of, of_class, own_dict
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
@@ -247,13 +247,10 @@ def _bound_method(r: Reader, m: types.MethodType, args: list[Any], kwargs: dict[
     if path is not None:
         r.captures.note(m.__self__, path.child("self"))
         r.captures.note(m.__func__, path.child("func"))
-    if isinstance(m.__self__, type) or not isinstance(m.__func__, types.FunctionType):
-        return (
-            r.call(m.__func__, [m.__self__, *args], kwargs)
-            if isinstance(m.__func__, types.FunctionType)
-            else run_native(r, m, args, kwargs)
-        )
-    return r.call(m.__func__, [m.__self__, *args], kwargs)
+    func: Any = m.__func__
+    if not isinstance(func, (types.FunctionType, CACHE)):
+        return run_native(r, m, args, kwargs)
+    return r.call(func, [m.__self__, *args], kwargs)
 
 
 def _partial(r: Reader, p: functools.partial[Any], args: list[Any], kwargs: dict[str, Any]) -> Any:

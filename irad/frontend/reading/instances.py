@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 from irad.core.foreign import (
+    CACHE,
     CODE,
     found_in_class,
     is_container,
@@ -204,6 +205,9 @@ def _of_class(r: Reader, obj: Any, name: str) -> Any:
         return r.call(found.fget, [obj])
     if isinstance(found, types.FunctionType):
         note_method(r, obj, name, found)
+        return types.MethodType(found, obj)
+    if isinstance(found, CACHE) and not library:
+        r.captures.guard(r.captures.origin(type(obj)).child("found", name), "is", found)
         return types.MethodType(found, obj)
     if nothing and is_instance(obj) and name != "__dict__":
         return _asked(r, obj, name)

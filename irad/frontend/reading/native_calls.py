@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass
-from irad.core.foreign import is_instance, is_library
+from irad.core.foreign import CACHE, is_instance, is_library
 from irad.core.once import import_later as imported
 from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
@@ -20,6 +20,7 @@ from irad.frontend.control.sequences import Seq, iterator
 from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
 from irad.frontend.python.texts import needs_reading
 from irad.frontend.reader import Reader
+from irad.frontend.reading.host_calls import host_call
 from irad.frontend.reading.methods import call_method
 from irad.frontend.reading.packages import calling_back
 from irad.frontend.reading.watched import Watched
@@ -51,6 +52,8 @@ def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) ->
     owner = getattr(fn, "__self__", None)
     if is_stream(owner):
         return r.call(r.getattr(r.captures.take(owner, r.captures.origin(owner)), fn.__name__), args, kwargs)
+    if isinstance(owner, CACHE) and fn.__name__ == "cache_clear":  # compiled code keeps nothing in it, but others may
+        return _cleared(owner)
     if isinstance(owner, _OWN) and not isinstance(owner, type):
         return call_method(r, Method(owner, fn.__name__), args, kwargs)
     if (isinstance(owner, tuple) and (is_instance(owner) or fn.__name__ in ("index", "count"))) or _is_tuples(fn, args):
@@ -71,6 +74,16 @@ def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) ->
             return r.call(r.getattr(array, fn.__name__), args, kwargs)
         return r.without_source(fn, args, kwargs, "it is implemented in C")
     return run_native(r, fn, args, kwargs)
+
+
+def _cleared(cache: Any) -> None:
+    """cache_clear() of what functools.lru_cache made, at each call."""
+
+    def run() -> list[Any]:
+        cache.cache_clear()
+        return []
+
+    host_call(("cache_clear", cache), run, (), ())
 
 
 def _is_tuples(fn: Any, args: list[Any]) -> bool:
