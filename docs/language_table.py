@@ -671,10 +671,10 @@ REFUSED = r"""
 names = {"0.7": 1.0}
 y = names[str(x[0] * s)]
 
-# `os.environ`, files !! call it outside and pass the result as an argument
-import os
+# `date.today`, `os.environ`, files !! call it outside and pass the result as an argument
+import datetime
 ---
-y = s * len(os.environ.get("HOME", ""))
+y = s * datetime.date.today().day
 
 # a function that is returned !! return the numbers and arrays that it is made of
 y = lambda t: t * s
