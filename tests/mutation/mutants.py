@@ -117,7 +117,7 @@ PYTHON = [
     mutant("powers-that-overflow", "5", "irad/frontend/numpy/python_scalars.py", "    large = ew.isinf(r) & (ew.isfinite(x) & ew.isfinite(y))", "    large = ew.isinf(r) & ew.isnan(r)", "python_meaning"),
     mutant("ints-that-overflow", "5", "irad/frontend/numpy/python_scalars.py", "    if exact[0] < LOWEST or exact[1] > HIGHEST:\n        raise_if", "    if False:\n        raise_if", "python_meaning"),
     mutant("augmented-read-late", "5", SUBSCRIPTS, "    k = r.operand(key)\n    if views.is_basic(k) and not _is_position(obj, k):\n        return lambda: None\n", "    return lambda: None\n", "python_meaning loops"),
-    mutant("numbers-into-integers", "5", SUBSCRIPTS, "        if isinstance(value, Arr) and views.is_basic(k):\n            check_scalar(v, obj.type.dtype)\n", "", "layouts"),
+    mutant("numbers-into-integers", "5", SUBSCRIPTS, "            check_scalar(v, obj.type.dtype)\n", "", "layouts"),
     mutant("finally-last", "5", "irad/frontend/control/tries.py", "        block(r, final.statement.finalbody)\n        if any", "        if any", "flows"),
     mutant("finally-jumps", "5", "irad/frontend/control/tries.py", "    if stopped(r) is False:\n        for place, value in left:", "    if False:\n        for place, value in left:", "flows"),
 ]
