@@ -72,7 +72,8 @@ class Across:
     def put(self, v: Val, into: Val, at: int) -> Val:
         """The lanes of v in the place of some of another, from lane `at` on."""
         n, W = v.lanes, into.lanes
-        spread = ", ".join([f"i32 {min(max(k - at, 0), n - 1)}" for k in range(W)])
+        # lanes that are not used are poison: LLVM 22 on AVX-512 takes a copy of another lane there for the same as that lane
+        spread = ", ".join([f"i32 {k - at}" if at <= k < at + n else "i32 poison" for k in range(W)])
         wide = self.b.op(f"shufflevector {v.ty} {v.n}, {v.ty} poison, <{W} x i32> <{spread}>", v.dtype, W, into.ty, v.d)
         pick = ", ".join([f"i32 {k + W if at <= k < at + n else k}" for k in range(W)])
         line = f"shufflevector {into.ty} {into.n}, {into.ty} {wide.n}, <{W} x i32> <{pick}>"

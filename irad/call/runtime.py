@@ -73,13 +73,13 @@ def _arrays(n: int) -> TreeDef:
     return TreeDef(tuple, None, (TreeDef(tuple, None, (LEAF,) * n), TreeDef(dict, ())))
 
 
-def _small(path: Path, fn: Any, rest: Sequence[Any]) -> bool:
-    """Is there an int of 32 bits?"""
+def _other_int(path: Path, before: int, fn: Any, rest: Sequence[Any]) -> bool:
+    """Is there another int now, of 32 bits?"""
     try:
         x = path.get(fn, rest)
     except (LookupError, AttributeError, ValueError, TypeError):  # something of another kind stands there now
         return False
-    return type(x) is int and INT32[0] <= x <= INT32[1]
+    return type(x) is int and x != before and INT32[0] <= x <= INT32[1]
 
 
 class Cache:
@@ -259,9 +259,8 @@ class Cache:
         found: set[Path] = set()
         for s in self.entries.get(key, ()):
             found.update(c.path for c in s.traced.captures if c.weak and c.type.dtype == "i64")
-            found.update(
-                g.path for g in s.traced.guards if g.kind == "eq" and type(g.expected) is int and _small(g.path, fn, rest)
-            )
+            ints = [g for g in s.traced.guards if g.kind == "eq" and type(g.expected) is int]
+            found.update(g.path for g in ints if _other_int(g.path, g.expected, fn, rest))
         return frozenset(found)
 
     def _prefer(self, s: Any, fn: Any) -> None:

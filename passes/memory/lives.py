@@ -10,6 +10,8 @@ So each branch may store into one array in place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
 
 from irad.core.affine import symbols
 from irad.core.ir import Graph, Node, Value, captured, extents_in, reads
@@ -36,28 +38,33 @@ def _spans(born: int, dies: dict[tuple[tuple[int, int], ...], int]) -> list[tupl
     return merged
 
 
-def _outs(node: Node, x: Value | None) -> list[tuple[Out, Sequence[Value]]]:
-    """The outs of a loop into arrays, and their results; all, or those that depend on x."""
+def _outs(node: Node) -> list[tuple[Out, Sequence[Value], int]]:
+    """The outs of a loop into arrays, and their results; as bits, which of the captured values they depend on."""
     (body,) = node.regions
-    made = set() if x is None else _made_of(body, {x})
+    bits = {x: 1 << k for k, x in enumerate(captured(node))}
+    _depend(body, bits)
     found = groups(node.attrs["outs"], node.outputs, body.results)
-    return [(o, vs) for o, vs, values, extra in found if vs[0].type.shape and not (x and made.isdisjoint([*values, *extra]))]
+    return [(o, vs, _union(bits, (*values, *extra))) for o, vs, values, extra in found if vs[0].type.shape]
 
 
-def _made_of(body: Graph, made: set[Value]) -> set[Value]:
-    """What a loop's body computes from some values, and these; an out of a loop in it does not depend on what only others do."""
+def _depend(body: Graph, bits: dict[Value, int]) -> None:
+    """Note for what a loop's body computes which values, as bits, it depends on; an out of a loop in it does not depend on what only
+    others do."""
     for n in body.nodes:
-        if made.isdisjoint(reads(n)):
+        if not (found := _union(bits, reads(n))):
             continue
-        if n.op is loop and made.isdisjoint([*n.inputs, *symbols(*extents_in(n))]):
+        if n.op is loop:
             (inside,) = n.regions
-            made = _made_of(inside, made)
+            found = _union(bits, (*n.inputs, *symbols(*extents_in(n))))
+            _depend(inside, bits)
             for _, vs, values, extra in groups(n.attrs["outs"], n.outputs, inside.results):
-                if not made.isdisjoint([*values, *extra]):
-                    made.update(vs)
+                bits.update(dict.fromkeys(vs, found | _union(bits, (*values, *extra))))
         else:
-            made.update(n.outputs)
-    return made
+            bits.update(dict.fromkeys(n.outputs, found))
+
+
+def _union(bits: dict[Value, int], values: Iterable[Value]) -> int:
+    return reduce(or_, [bits.get(v, 0) for v in values], 0)
 
 
 class Lives:
@@ -146,10 +153,12 @@ class Lives:
     def _loop(self, node: Node) -> None:
         fresh = {v for d, v in zip(node.inputs, node.outputs) if d in self._empty}
         here = 2 * self._t + 2
-        for x in captured(node):
+        types, found = {v.type for v in fresh}, _outs(node) if fresh else []
+        for k, x in enumerate(captured(node)):
             self._use([x], here)
-            if x.type.shape and x.type.static and any(v.type == x.type for v in fresh):
-                for outs in _outs(node, None), _outs(node, x):  # those that do not read x may run in loops of their own
+            if x.type.shape and x.type.static and x.type in types:
+                for every in (True, False):  # outs that do not read x may run in loops of their own
+                    outs = [(o, vs) for o, vs, of in found if every or of >> k & 1]
                     if all([read_in_place(node, x, o) for o in {(o.map, o.extra): o for o, _ in outs}.values()]):
                         self.over += [(x, v, here) for _, vs in outs for v in vs if v in fresh and v.type == x.type]
                         break

@@ -78,7 +78,7 @@ BOUNDARY = [
 MEMORY = [
     mutant("row-starts", "memory", "codegen/schedule/nests.py", "    node = _own_starts(f, node)\n", "", "arrays"),
     mutant("rows-added-unfilled", "memory", "codegen/schedule/nests.py", 'return self.f.defs[node.inputs[node.outputs.index(v)]].op.name == "empty"', "return True", "arrays"),
-    mutant("read-in-place", "memory", "passes/memory/copies.py", "    return told_apart(out.map.at(list(map(symbol, range(len(extents))))), dict(enumerate(extents)))", "    return True", "arrays loops"),
+    mutant("read-in-place", "memory", "passes/memory/copies.py", " and told_apart(maps, dict(enumerate(extents)))", "", "arrays loops"),
     mutant("stores-of-other-trips", "memory", "passes/memory/loop_stores.py", "        return all(never(n, known) for n, known in reads)", "        return True", "loops arrays"),
     mutant("read-by-later-trips", "memory", "passes/memory/lives.py", "        self._use(dict.fromkeys(outside), 2 * self._t + 2)\n", "", "loops arrays"),
     mutant("filled-but-for-one", "memory", "passes/memory/unfilled.py", "fill(runs, (0, size - 1))", "fill(runs, (0, size - 2))", "arrays loops"),

@@ -975,3 +975,29 @@ def test_functions_used_often_are_called() -> None:
         call(want.ctypes.data, one.ctypes.data)
         want = one.copy()
     np.testing.assert_array_equal(b, want)
+
+
+def test_one_row_is_left_to_vectors_of_two_lengths() -> None:
+    """LLVM 22 on AVX-512 made the last element of each row that of the one before, where lanes that are not used were copies of it."""
+    text = """def f(x: f64[320], k: i64[32], y: f64[320], r: f64[10]):
+    for i in seq(0, 32):
+        acc = fold(add, 0.0, f64)
+        for j in vec(0, 10, W=16, full=1):
+            a: f64 = x[10*i+j]
+            acc += a
+        s: f64 = part(acc)
+        for j_1 in vec(0, 10, W=8, full=1):
+            b: i64 = k[i]
+            v: bool = b == j_1
+            c: f64 = x[10*i+j_1]
+            d: f64 = c + s
+            e: f64 = select(v, d, c)
+            y[10*i+j_1] = e
+            r[j_1] += e
+"""
+    rng = np.random.default_rng(0)
+    x, k = rng.integers(-9, 9, (32, 10)).astype(float), rng.integers(0, 10, 32)
+    y, r = np.zeros((32, 10)), np.zeros(10)
+    native(kparse.parse(text)[0])(x.ravel(), k, y.reshape(-1), r)
+    expect = x + (k[:, None] == np.arange(10)) * x.sum(axis=1)[:, None]
+    assert np.array_equal(y, expect) and np.array_equal(r, expect.sum(axis=0))
