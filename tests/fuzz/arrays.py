@@ -17,7 +17,7 @@ FEATURES = (
     "special", "spectrum", "fourier", "smoothing", "wholes",
 )  # fmt: skip
 
-SMALL = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33)
+SMALL = (1, 2, 3, 4, 6, 7, 8, 9, 10, 13, 15, 16, 17, 22, 31, 32, 33)  # whole vectors, and each number of lanes beside them
 MIDDLE = (63, 64, 65, 127, 128, 129)
 UNARY = (
     "np.arctan({x})", "np.arcsin(0.9 * np.tanh({x}))", "np.arccos(0.9 * np.tanh({x}))", "np.cbrt({x})", "np.expm1(-np.abs({x}))", "np.log1p(np.abs({x}))",

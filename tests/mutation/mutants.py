@@ -134,6 +134,7 @@ PASSES = [
     mutant("trips-that-meet", "1", "codegen/kernel/independence.py", "        return not write or not self.numbers.intersection(symbols(at))  # a scatter", "        return True", "nests loops"),
     mutant("trips-that-write-the-same", "1", "codegen/kernel/independence.py", "    return apart([(a.at, a.width) for a in accesses]", "    return True or apart([(a.at, a.width) for a in accesses]", "nests loops arrays"),
     mutant("private-memory-read-first", "1", "codegen/kernel/independence.py", "    return all(covered(a, [w for w in accesses if w.write and w.order < a.order], ranges) for a in accesses if not a.write)", "    return True", "nests loops arrays"),
+    mutant("lanes-left-open", "7", "codegen/emit/across.py", 'if at <= k < at + n else "i32 poison" for k', 'if at <= k < at + n else f"i32 {min(max(k - at, 0), n - 1)}" for k', "arrays", features=("softmax", "product", "gather", "reduce", "where")),
     mutant("vmap-of-loops", "7", "passes/batching/control.py", "    return any(is_loop(n) or n.op in (call, push, pop) or effects(n) != \"none\" for n in walk(graph))", "    return False", "api"),
     mutant("tests-of-while-loops", "5", "irad/frontend/control/rolled.py", "        if changed or region.dead or any(", "        if region.dead or any(", "loops", features=('asking',)),
 ]
@@ -157,7 +158,7 @@ MUTANTS = [*GUARDS, *ASSUMPTIONS, *BOUNDARY, *MEMORY, *DERIVATIVES, *PYTHON, *PA
 # No machine has found these so far.
 OPEN = frozenset(
     """
-    infinite-flags negative-zero opaque-objects byte-order alignment rows-added-unfilled read-in-place
+    lanes-left-open infinite-flags negative-zero opaque-objects byte-order alignment rows-added-unfilled read-in-place
     stores-of-other-trips filled-but-for-one exchanged-buffers branches-not-run squares-of-absolute-values
     squares-of-roots equal-eigenvalues-undetermined equal-eigenvalues-and-values ints-and-floats ints-that-overflow
     augmented-read-late finally-last stores-before-reads invariants-under-conditions raises-moved

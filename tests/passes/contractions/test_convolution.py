@@ -153,8 +153,8 @@ FORMS: dict[str, tuple[Form, tuple[int, ...], tuple[int, ...], dict[str, int]]] 
 
 
 def gradients(f: Form) -> Callable[[Any, Any, Any], Any]:
-    """Value, and gradients of sum(value * c) by x and k."""
-    return lambda x, k, c: (f(x, k), *irad.grad(lambda x, k: np.sum(f(x, k) * c), argnums=(0, 1))(x, k))
+    """Value in C's order, and gradients of sum(value * c) by x and k."""
+    return lambda x, k, c: (np.ascontiguousarray(f(x, k)), *irad.grad(lambda x, k: np.sum(f(x, k) * c), argnums=(0, 1))(x, k))
 
 
 def case(form: str, dtype: str) -> tuple[Form, Arrays, Arrays]:
