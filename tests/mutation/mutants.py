@@ -158,7 +158,7 @@ MUTANTS = [*GUARDS, *ASSUMPTIONS, *BOUNDARY, *MEMORY, *DERIVATIVES, *PYTHON, *PA
 # No machine has found these so far.
 OPEN = frozenset(
     """
-    lanes-left-open infinite-flags negative-zero opaque-objects byte-order alignment rows-added-unfilled read-in-place
+    infinite-flags negative-zero opaque-objects byte-order alignment rows-added-unfilled read-in-place
     stores-of-other-trips filled-but-for-one exchanged-buffers branches-not-run squares-of-absolute-values
     squares-of-roots equal-eigenvalues-undetermined equal-eigenvalues-and-values ints-and-floats ints-that-overflow
     augmented-read-late finally-last stores-before-reads invariants-under-conditions raises-moved
