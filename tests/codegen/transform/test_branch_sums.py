@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
@@ -123,5 +124,7 @@ def test_a_power_under_a_condition(n: int) -> None:
     moved = lambda h: gain(x + h * along, 0.3 + 0.5 * h, 0.4 - 0.2 * h, -0.7 + h)
     slope = grads[0] @ along + 0.5 * grads[1] - 0.2 * grads[2] + grads[3]
     np.testing.assert_allclose(slope, (moved(1e-7) - moved(-1e-7)) / 2e-7, rtol=1e-4)
+    if os.environ.get("IRAD_CHECK") == "memory":  # what checks memory is not in lanes
+        return
     inside = compiled.lower(*args).kernel.split("for ")
     assert any("in vec(" in part.split("\n")[0] and "log(" in part for part in inside)  # its logarithms are in lanes
