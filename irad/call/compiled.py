@@ -57,11 +57,12 @@ class Job:
         """Run the passes and the code generator; raises TooLarge before that."""
         pipeline = import_later("irad.pipeline")
         optimised = pipeline.optimise(self.program, None, self.options, self.donated, steps=self.steps)
-        self.check(pipeline.arena_size(next(iter(optimised.values()))) if self.most is not None else 0)
+        self.check(pipeline.arena_size(next(iter(optimised.values()))))
         made: NativeCode = pipeline.native(optimised, self.outside, self.options)
         return made
 
     def check(self, arena: int) -> None:
+        """Raise TooLarge if these are more bytes than the code may work in."""
         if self.most is not None and arena > self.most:
             raise TooLarge
 

@@ -100,7 +100,7 @@ def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Acti
     record = _known(r, frame)
     if record is None:
         if not _calls_itself(r, frame) or circular(frame.signature):
-            _check_growth(r, [f for f in r.frames if _same_function(f, frame) and f.conditional < r.conditional], frame, name)
+            _check_growth(r, frame, name)
             return NotImplemented
         known = list(r.records), dict(r.graphs)
         record = _new(r, frame, name)
@@ -124,7 +124,7 @@ def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Acti
 
 def _calls_itself(r: Reader, frame: Activation) -> bool:
     """Is this a call that must not be inlined?"""
-    inside = [f for f in r.frames if _same_function(f, frame)]
+    inside = _activations(r, frame)
     if not inside:
         return False
     if _wanted(r, frame):
@@ -135,6 +135,11 @@ def _calls_itself(r: Reader, frame: Activation) -> bool:
     around = [f for f in inside if f.conditional < r.conditional]
     again = any(f.signature == frame.signature for f in around)
     return again or (len(around) >= _DEEP and _among(frame, around))
+
+
+def _activations(r: Reader, frame: Activation) -> list[Activation]:
+    """Those of the same function that are running."""
+    return [f for f in r.frames if _same_function(f, frame)]
 
 
 def _among(frame: Activation, others: Iterable[Activation]) -> bool:
@@ -158,11 +163,7 @@ def written_out(r: Reader, frame: Activation, body: Callable[[], Any]) -> Any:
     out = body()
     if len(nodes) > before and (out is None or is_traced_deep(out)):
         r.copies[frame.code] += 1
-        if (
-            r.copies[frame.code] == _COPIES
-            and frame.code not in r.recursive
-            and _among(frame, (f for f in r.frames if _same_function(f, frame)))
-        ):
+        if r.copies[frame.code] == _COPIES and frame.code not in r.recursive and _among(frame, _activations(r, frame)):
             raise Restart(recursive=frozenset([frame.code]))
     return out
 
@@ -186,9 +187,10 @@ def _size(t: Any) -> int:
     return sum(map(_size, t)) if isinstance(t, tuple) else 1
 
 
-def _check_growth(r: Reader, around: Sequence[Activation], frame: Activation, name: str) -> None:
+def _check_growth(r: Reader, frame: Activation, name: str) -> None:
     """Raise UnsupportedError for a list that each call makes longer before it hands it on, and for an array that has another extent
     in each, as it follows from extents of arguments that are known at run time only."""
+    around = [f for f in _activations(r, frame) if f.conditional < r.conditional]
     if len(around) < _GROWTH:
         return
     kinds = [f.signature for f in (*around[-_GROWTH:], frame)]
