@@ -21,7 +21,7 @@ import llvmlite.binding
 
 from irad.core import disk
 from irad.core.lazy_dataclass import dataclass, field
-from irad.core.once import COMPILER, import_later, once
+from irad.core.once import COMPILER, held_at_fork, import_later, once
 from irad.errors import IradError, IradValueError
 
 _names = itertools.count()
@@ -92,6 +92,7 @@ class Library:
 @once
 def _llvm() -> ModuleType:
     llvm = llvmlite.binding
+    held_at_fork(llvm.ffi.lib._lock._lock)  # objects of LLVM are dropped, and other users of llvmlite call it, without COMPILER
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.set_option("irad", "-disable-lsr")

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.once import held_at_fork
+
 _state: Any = getattr(np, "_set_promotion_state", None) if np.__version__.startswith("1.") else None
-_lock = threading.Lock()
+_lock = held_at_fork(threading.Lock())
 _before: list[str] = []  # one for each of those that are inside: NumPy 1 has one state for all threads
 
 

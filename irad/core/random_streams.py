@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.once import held_at_fork
 from irad.errors import UnsupportedError
 
 MOST = 1024
 _held: OrderedDict[int, Any] = OrderedDict()
 _number_of: dict[int, int] = {}  # by id, of what is held
 _numbers = itertools.count(1)
-_lock = threading.Lock()
+_lock = held_at_fork(threading.Lock())
 
 
 def is_stream(x: Any) -> bool:

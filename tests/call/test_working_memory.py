@@ -315,3 +315,39 @@ def test_fork_while_another_thread_compiles(route: str) -> None:
     script = [sys.executable, "-W", "ignore", "-c", WHILE_COMPILING]
     done = subprocess.run(script, capture_output=True, text=True, timeout=900, check=False)
     assert done.stdout.split("\n")[:-1] == ["ok"] * 6, done.stderr
+
+
+WHILE_IT_HOLDS = """
+import os, sys, threading, time
+import numpy as np, irad
+from llvmlite.binding import ffi
+from irad.core import once
+
+irad.compile(lambda x: np.sin(x))(np.ones(2))
+assert len(once._held) >= 3 and ffi.lib._lock._lock in once._held
+for lock in once._held:
+    held = threading.Event()
+    def hold():
+        with lock:
+            held.set()
+            time.sleep(0.3)
+    t = threading.Thread(target=hold)
+    t.start()
+    held.wait()
+    pid = os.fork()
+    if not pid:
+        free = all(l.acquire(timeout=5) for l in once._held)
+        os._exit(0 if free else 1)
+    print("free" if os.waitpid(pid, 0)[1] == 0 else "held")
+    t.join()
+"""
+
+
+def test_locks_that_another_thread_holds_are_free_in_a_child() -> None:
+    """Also the lock of LLVM's own objects, which threads take that compile nothing."""
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", WHILE_IT_HOLDS], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert set(done.stdout.split()) == {"free"}, done.stdout + done.stderr
