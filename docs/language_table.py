@@ -574,6 +574,16 @@ class Square(Base):
 ---
 y = Square.make(s).value(x[0])
 
+# classes that are defined inside, `vars(x)`, `x.__dict__`
+---
+class Decay:
+    rate = 0.5
+    def __init__(self, **given):
+        self.__dict__.update(given)
+    def total(self):
+        return self.rate * s * sum(vars(self).values())
+y = Decay(a=x[0], b=x[1]).total()
+
 # dataclasses, named tuples, enums
 import dataclasses, enum, typing
 class Kind(enum.Enum):
@@ -696,7 +706,7 @@ def _cell(code: str) -> str:
 
 
 def _rows(examples: list[Example]) -> str:
-    return "\n".join(f"| {e.form.replace('|', chr(92) + '|')} | {_cell(e.code)} |" for e in examples)
+    return "\n".join(f"| {e.form.replace('|', chr(92) + '|')} | {_cell(e.code.removeprefix('---\n'))} |" for e in examples)
 
 
 def page() -> str:

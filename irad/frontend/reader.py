@@ -45,7 +45,6 @@ STATEMENTS: dict[type[ast.AST], Handler] = {}
 expression = into(EXPRESSIONS)  # the decorated function is the meaning of these kinds of expressions
 statement = into(STATEMENTS)  # of statements
 
-
 VIEWS = ("keys", "values", "items")  # methods of dicts
 OWN = str(Path(__file__).resolve().parents[1]) + os.sep  # where irad's own functions are
 
@@ -72,12 +71,15 @@ class Reader:
         self.room = asked.room  # the level of the room that lists get whose length nothing bounds
         self.tracked = asked.tracked  # loop statements in which it is followed which array each variable holds
         self.keyed = asked.keyed  # expressions that make dicts and sets whose keys data decide, see irad.frontend.reading.keyed
+        self.closures: dict[
+            int, tuple[Any, Any]
+        ] = {}  # classes defined in the program, and what is read for their methods; by id
         self.sites: dict[int, tuple[Any, Any]] = {}  # dicts and sets by id, and the expressions that made them
         # Code of functions that become graphs; False: that was not possible.
         self.recursive = dict.fromkeys(asked.recursive, True)
         self.copies: Counter[Any] = Counter()  # how often the calls that a function makes of itself were written out, by code
-        self.lenient: set[Any] = set()  # those that may carry containers in which something is of several kinds
-        self.doubtful: set[Any] = set()  # those in which it was not, and may have to be
+        # Those that may carry containers in which something is of several kinds, and those that did not and may have to.
+        self.lenient, self.doubtful = set[Any](), set[Any]()
         self.params: list[Value] = []  # the parameters of the program that stand for arguments
         self.of_lists: dict[int, tuple[Any, Any]] = {}  # elements of lists that are containers, by id, and the list
         self.of_dicts: dict[int, tuple[Cell, Any]] = {}  # storage by id, and the dict by data of which the array in it is a value
@@ -93,20 +95,16 @@ class Reader:
         self.origins: dict[int, tuple[Any, Value]] = {}  # containers that are elements of lists that grew, by id
         self.failures: Counter[Any] = Counter()  # how often a loop could not be kept as one
         self.hints, self.of_data = dict[Any, Any](), set[Any]()  # what loops carried before, and what of it data decide
-        self.exceptions: dict[str, type[BaseException] | BaseException] = {
-            "LinAlgError": np.linalg.LinAlgError,
-            Outgrown.__name__: Outgrown,
-        }
+        self.exceptions: dict[str, Any] = {"LinAlgError": np.linalg.LinAlgError, Outgrown.__name__: Outgrown}
         self.handling: list[BaseException] = []  # exceptions whose handlers are running
         self.rules: list[Any] = []  # functions with rules of their own that are being read
         self.opened: set[type] = set()  # classes of plain objects that were differentiated by
-        self.orders = 0  # how many derivatives are taken of what is read, one of the other
-        self.quiet = 0  # above 0, nothing may be emitted: something is tried at compile time
+        self.orders = self.quiet = 0  # derivatives taken of derivatives; above 0, nothing may be emitted, it is tried
         self.notes: Notes | None = None  # where to say what is decided
         self.facts: dict[Builder, set[tuple[Value, bool]]] = {}  # conditions known in a builder, see irad.frontend.control.facts
         self.filters: list[Any] = []  # blocks of warnings.catch_warnings that are running
-        self.error: Exception | None = None  # the last one that was met,
-        self.places: list[Loc] = []  # where it was, and where that was called from
+        self.error: Exception | None = None  # the last one that was met; `places`: where it was, and where that was called from
+        self.places: list[Loc] = []
         self.conditional = 0  # how many branches and loops that depend on data are around
 
     def is_opened(self, x: Any) -> bool:

@@ -27,7 +27,7 @@ from irad.frontend.values.arr import Arr, from_dim, lift
 from irad.frontend.values.choices import place
 from irad.frontend.values.extents import at_most
 from irad.frontend.values.index import getitem
-from irad.frontend.values.objects import Array, Cell, Closure, StructureError, describe, is_number, is_traced_deep
+from irad.frontend.values.objects import Array, Cell, Closure, Stand, StructureError, describe, is_number, is_traced_deep
 from irad.frontend.values.outside import CONTAINERS
 from irad.frontend.values.positions import position_of, resolve_slice
 from irad.frontend.values.runs import (
@@ -348,6 +348,8 @@ def _with_items(r: Reader, x: Any, rows: bool, inner: Callable[[Any], Any]) -> A
             length = affine_of(at_most(dim_value(run.length), run.rows))
             return Rows(form, [Array(Cell(slice_axis(c, 0, 0, length))) for c in run.columns], _RETURNED[type(x)])
         return _RETURNED.get(type(x), type(x))(map(inner, r.items(x)))
+    if isinstance(x, Stand):
+        x = x.whole(r, returned=True)
     if is_mapped(x) and hasattr(type(x), "for_the_caller"):
         x = r.call(r.getattr(x, "for_the_caller"), [])
     if is_written(type(x)) and hasattr(type(x), "for_result"):

@@ -166,6 +166,7 @@ def tuple_(r: Reader, obj: Any = ()) -> Any:
 
 @builtin(dict)
 def dict_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
+    obj = obj.whole(r) if isinstance(obj, Stands) else obj
     if isinstance(obj, dict):
         return r.state.made(dict(obj) | kwargs)
     if is_mapped(obj) and issubclass(type(obj).MAPPED, dict):
@@ -406,8 +407,15 @@ def globals_(r: Reader) -> Any:
     return import_later("irad.frontend.reading.scopes").Globals(r.frame.globals_of)
 
 
-@builtin(locals, vars, exec, eval, compile)
+@builtin(vars)
+def vars_(r: Reader, *args: Any) -> Any:
+    if len(args) != 1 or isinstance(args[0], types.ModuleType):
+        introspection(r)
+    return r.getattr(args[0], "__dict__")
+
+
+@builtin(locals, exec, eval, compile)
 def introspection(r: Reader, *args: Any, **kwargs: Any) -> Any:
     raise UnsupportedError(
-        "locals(), vars(), exec and eval are not supported in compiled code: write what they would run or give"
+        "locals(), vars() of all variables, exec and eval are not supported in compiled code: write what they would run or give"
     )

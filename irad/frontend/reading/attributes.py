@@ -23,7 +23,7 @@ from irad.frontend.numpy import views
 from irad.frontend.numpy.table import ATTRIBUTES, METHODS, nearest
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
-from irad.frontend.reading.class_attributes import C_METHODS, of_classes, set_class_attr
+from irad.frontend.reading.class_attributes import C_METHODS, has_attribute_dict, items_are_attributes, of_classes, set_class_attr
 from irad.frontend.reading.instances import (
     assigned_value,
     attr_or,
@@ -77,6 +77,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
 def _attr(r: Reader, obj: Any, name: str) -> Any:
     if name == "__class__":
         return r.call(type, [obj])
+    if name == "__dict__" and has_attribute_dict(obj):
+        return obj if items_are_attributes(obj) else import_later("irad.frontend.reading.scopes").Attributes(obj)
     if name in ("write", "flush") and (obj is sys.stdout or obj is sys.stderr):
         return import_later("irad.frontend.reading.effects").of_stream(obj, name)
     if isinstance(obj, (Array, Arr)):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import found_in_class, is_library, own_dict
+from irad.core.foreign import found_in_class, is_instance, is_library, own_dict
 from irad.frontend.reader import Reader
 from irad.frontend.values.objects import UNDEFINED, Poison, python_method
 from irad.frontend.values.state import Name
@@ -52,6 +52,11 @@ def hook(obj: Any, name: str) -> Any:
 def items_are_attributes(obj: Any) -> bool:
     """A dict of a class that does `self.__dict__ = self`."""
     return isinstance(obj, dict) and own_dict(obj) is obj
+
+
+def has_attribute_dict(obj: Any) -> bool:
+    """An object of a class of the user's, which keeps attributes in a dict."""
+    return is_instance(obj) and not isinstance(obj, type) and not is_library(type(obj).__module__) and hasattr(obj, "__dict__")
 
 
 def is_generated(f: types.FunctionType) -> bool:

@@ -32,6 +32,8 @@ MAX_DEPTH = 400
 
 def call_function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A Python function: read, or run by Python if it belongs to a library and everything is static."""
+    if id(fn) in r.closures:
+        return call_closure(r, r.closures[id(fn)][1], args, kwargs)
     if in_library(fn) and runs_plainly(args, kwargs):
         known = run_plainly(r, fn, args, kwargs)
         if known is not NotImplemented:

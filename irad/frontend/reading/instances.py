@@ -50,7 +50,7 @@ def instance_attr(r: Reader, obj: Any, name: str) -> Any:
 
 def plain_attr(r: Reader, obj: Any, name: str) -> Any:
     """An attribute as `object.__getattribute__` finds it, or else `__getattr__` of the class."""
-    own = _own(r, obj, name)
+    own = own_attr(r, obj, name)
     if isinstance(own, Maybe):
         return _perhaps(r, obj, name, own)
     return _of_class(r, obj, name) if own is UNDEFINED else own
@@ -58,7 +58,7 @@ def plain_attr(r: Reader, obj: Any, name: str) -> Any:
 
 def attr_or(r: Reader, obj: Any, name: str, default: Any) -> Any:
     """getattr(obj, name, default)."""
-    own = _own(r, obj, name) if _is_plain(obj) else UNDEFINED
+    own = own_attr(r, obj, name) if _is_plain(obj) else UNDEFINED
     if isinstance(own, Maybe) and not _has_other(obj, name):
         return _usable(name, branch(r, own.defined, lambda: own.value, lambda: default))
     if _decided_by_code(obj, name):
@@ -72,7 +72,7 @@ def attr_or(r: Reader, obj: Any, name: str, default: Any) -> Any:
 
 def has_attr(r: Reader, obj: Any, name: str) -> Any:
     """hasattr(obj, name): a bool, or a traced one."""
-    own = _own(r, obj, name) if _is_plain(obj) else UNDEFINED
+    own = own_attr(r, obj, name) if _is_plain(obj) else UNDEFINED
     if isinstance(own, Maybe):
         other = lambda: _has_other(obj, name) and made(r, _reads, Native(lambda: _of_class(r, obj, name)))
         return disjunction(own.defined, branch(r, own.defined, lambda: True, other))
@@ -123,11 +123,11 @@ def rely_on_absence(r: Reader, obj: Any, name: str) -> None:
     r.captures.without(obj, name)
 
 
-def _own(r: Reader, obj: Any, name: str) -> Any:
+def own_attr(r: Reader, obj: Any, name: str) -> Any:
     """What an object itself has under a name, slots included; UNDEFINED if nothing, or if its class decides."""
     found = found_in_class(type(obj), name)
     slot = isinstance(found, types.MemberDescriptorType)
-    if _decides(found) and not slot:
+    if decides(found) and not slot:
         return UNDEFINED
     assigned = r.outside.names(obj)
     if items_are_attributes(obj):
@@ -223,7 +223,7 @@ def _of_class(r: Reader, obj: Any, name: str) -> Any:
 def _rely_on_class(r: Reader, obj: Any, name: str) -> None:
     """The program relies on a class's going before an object from outside, which has nothing of its own under a name."""
     path = place_of(r, obj)
-    if path is not None and name not in r.outside.names(obj) and not _decides(found_in_class(type(obj), name)):
+    if path is not None and name not in r.outside.names(obj) and not decides(found_in_class(type(obj), name)):
         r.captures.guard(path, "lacks own", name)
 
 
@@ -310,7 +310,7 @@ def assigned_value(obj: Any, name: str, value: Any) -> Any:
     return value
 
 
-def _decides(found: Any) -> bool:
+def decides(found: Any) -> bool:
     """Does a descriptor of the class go before the object's own attribute?"""
     return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
 
@@ -408,7 +408,7 @@ def delete_attr(r: Reader, obj: Any, name: str) -> None:
         return
     if r.state.locked(obj):
         raise r.locked_error(obj, f"an attribute of {describe(obj)} is deleted that is one of several, depending on data")
-    own = _own(r, obj, name)
+    own = own_attr(r, obj, name)
     if own is UNDEFINED:
         raise AttributeError(_missing(obj, name, deleted=True))
     if items_are_attributes(obj):
@@ -441,7 +441,7 @@ def place_of_attribute(r: Reader, obj: Any, name: str) -> Name | Attribute:
         return Attribute(obj, name)
     now = UNDEFINED
     if name not in r.outside.names(obj) and name in own_names(obj):
-        now = _own(r, obj, name)
+        now = own_attr(r, obj, name)
         if _has_other(obj, name):  # which a call may find where this object's own is now
             r.captures.guard(path, "owns", name)
     return Name(r.outside.env(obj, path, "attr", name, now), name)

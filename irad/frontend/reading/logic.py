@@ -36,6 +36,7 @@ from irad.frontend.values.objects import (
     Either,
     Nullable,
     Poison,
+    Stand,
     Text,
     Varying,
     class_of_number,
@@ -90,7 +91,7 @@ def compare_one(r: Reader, op: ast.cmpop, x: Any, y: Any) -> Any:
         if isinstance(op, ast.In):
             return found
         return inverse(found)
-    return r.operator(COMPARE[type(op)], x, y)
+    return r.operator(COMPARE[type(op)], *(v.whole(r) if isinstance(v, Stand) else v for v in (x, y)))
 
 
 def identical(r: Reader, x: Any, y: Any) -> Any:

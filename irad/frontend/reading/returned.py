@@ -92,8 +92,10 @@ def _unreturnable(r: Reader, x: Any) -> str:
         return "a slice that depends on data" if is_traced_deep(x) else ""
     if isinstance(x, Stand):
         return f"a {x.cls.__name__}"
-    if isinstance(x, _FUNCTIONS):
+    if isinstance(x, _FUNCTIONS) or (isinstance(x, types.FunctionType) and id(x) in r.closures):
         return "a function made in compiled code"
+    if isinstance(x, type) and id(x) in r.closures:
+        return f"the class {x.__name__}, which is defined in compiled code,"
     if r.captures.path(x) is not None or isinstance(x, (type, enum.Enum, np.dtype, numbers.Number)):
         return ""
     if isinstance(x, _MADE_OF_FUNCTIONS):
@@ -142,7 +144,12 @@ class Outcome:
     def path(self, x: Any) -> Path | None:
         """Where something of the caller's is found, which is to stay itself: a container, an object, a function."""
         captures = self.r.captures
-        if is_value(x) or isinstance(x, _STANDS) or (isinstance(x, tuple) and captures.path(x) is None):
+        if (
+            is_value(x)
+            or isinstance(x, _STANDS)
+            or (isinstance(x, tuple) and captures.path(x) is None)
+            or id(x) in self.r.closures
+        ):
             return None
         if isinstance(x, Structured):
             return self._own(x)

@@ -1,14 +1,18 @@
-"""globals(): the variables of a module by names that are known when the program is read."""
+"""Dicts of names that are known when the program is read: globals(), vars(x) and x.__dict__."""
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
+from irad.core.foreign import found_in_class, own_dict, own_names
 from irad.errors import UnsupportedError
+from irad.frontend.control.sequences import Seq
 from irad.frontend.control.stands import Stands
 from irad.frontend.reader import Reader
 from irad.frontend.reading.expressions import usable
-from irad.frontend.values.objects import UNDEFINED, Env
+from irad.frontend.reading.instances import decides, own_attr, place_of, place_of_attribute, plain_set, rely_on_absence
+from irad.frontend.values.objects import UNDEFINED, Env, Maybe, describe
 from irad.frontend.values.state import Name
 
 
@@ -65,3 +69,100 @@ def _get(r: Reader, self: Globals, key: Any, default: Any = None) -> Any:
 
 
 Globals.METHODS = {"get": _get, "__contains__": lambda r, self, key: self.has(r, key)}
+
+
+class Attributes(Stands):
+    """The dict of an object's own attributes. What is stored is assigned, as `object.__setattr__` does it."""
+
+    cls = dict
+
+    def __init__(self, of: Any):
+        self.of = of
+
+    def names(self, r: Reader) -> list[str]:
+        """The names there are, in order. The program relies on their being these."""
+        path, assigned = place_of(r, self.of), r.outside.names(self.of)
+        if path is not None:
+            r.captures.guard(path, "attributes", own_names(self.of))
+        inside = dict.fromkeys([*own_dict(self.of), *(k for k in assigned if not _is_slot(self.of, k))])
+        return [k for k in inside if self._found(r, k) is not UNDEFINED]
+
+    def whole(self, r: Reader, returned: bool = False) -> Any:
+        """A dict of the same items."""
+        if returned and place_of(r, self.of) is not None:
+            raise UnsupportedError(
+                f"the attributes of {describe(self.of)}, as a dict, cannot be returned: return a copy, dict(vars(x))"
+            )
+        return r.state.made({k: self.item(r, k) for k in self.names(r)})
+
+    def item(self, r: Reader, key: Any) -> Any:
+        """x.__dict__[key]. Raises KeyError."""
+        found = self._found(r, _known(key))
+        if found is UNDEFINED or _is_slot(self.of, key):
+            rely_on_absence(r, self.of, key)
+            raise KeyError(key)
+        return found
+
+    def _found(self, r: Reader, key: str) -> Any:
+        found = own_attr(r, self.of, key)
+        if isinstance(found, Maybe):
+            raise UnsupportedError(f"{describe(self.of)} has the attribute '{key}' on some paths only: assign it on all of them")
+        return found
+
+    def store(self, r: Reader, key: Any, value: Any) -> None:
+        """x.__dict__[key] = value."""
+        if decides(found_in_class(type(self.of), _known(key))):
+            raise UnsupportedError(f"'{key}' is stored into the attributes of {describe(self.of)}, whose class decides about it")
+        plain_set(r, self.of, key, value)
+
+    def elements(self, r: Reader) -> Seq:
+        """The names."""
+        names = self.names(r)
+        return Seq(len(names), names.__getitem__, False)
+
+    def length(self, r: Reader) -> int:
+        """How many there are."""
+        return len(self.names(r))
+
+
+def _known(key: Any) -> str:
+    if not isinstance(key, str):
+        raise UnsupportedError("an attribute by a name that depends on data: put what it may name into a dict, and choose there")
+    return key
+
+
+def _is_slot(obj: Any, name: str) -> bool:
+    return isinstance(found_in_class(type(obj), name), types.MemberDescriptorType)
+
+
+def _update(r: Reader, self: Attributes, *args: Any, **kwargs: Any) -> None:
+    given = r.call(dict, list(args), kwargs)
+    if not isinstance(given, dict):
+        raise UnsupportedError(f"the attributes of {describe(self.of)} get names that depend on data")
+    for k, v in given.items():
+        self.store(r, k, v)
+
+
+def _pop(r: Reader, self: Attributes, key: Any, *default: Any) -> Any:
+    if _known(key) not in self.names(r) and default:
+        return default[0]
+    out = self.item(r, key)
+    r.state.assign(place_of_attribute(r, self.of, key), UNDEFINED)
+    return out
+
+
+def _setdefault(r: Reader, self: Attributes, key: Any, default: Any = None) -> Any:
+    if _known(key) not in self.names(r):
+        self.store(r, key, default)
+    return self.item(r, key)
+
+
+def _of_a_dict(name: str) -> Any:
+    return lambda r, self, *args: r.call(r.getattr(self.whole(r), name), list(args))
+
+
+Attributes.METHODS = {
+    "update": _update, "pop": _pop, "setdefault": _setdefault,
+    "__contains__": lambda r, self, key: _known(key) in self.names(r),
+    **{name: _of_a_dict(name) for name in ("keys", "values", "items", "get", "copy")},
+}  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.foreign import CODE, is_mapped, is_value
+from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block
 from irad.frontend.control.generators import as_stream, opened, run_stream
@@ -324,6 +325,11 @@ def def_(r: Reader, s: ast.FunctionDef) -> None:
     for d in reversed(s.decorator_list):
         fn = r.call(r.expr(d), [fn])
     r.state.assign(variable(r, s.name), fn)
+
+
+@statement(ast.ClassDef)
+def class_(r: Reader, s: ast.ClassDef) -> None:
+    import_later("irad.frontend.reading.local_classes").define_class(r, s)
 
 
 @statement(ast.Return)

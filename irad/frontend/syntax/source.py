@@ -321,13 +321,19 @@ def words_for(node: ast.AST) -> str:
 _NAMES = {
     "AsyncFunctionDef": "an async function", "AsyncFor": "async for", "AsyncWith": "async with", "Await": "await",
     "Global": "assigning a global variable (return the value instead)",
-    "Import": "import", "TryStar": "except*", "ClassDef": "a class defined inside a function (define it outside)", "Delete": "this kind of del",
+    "Import": "import", "TryStar": "except*", "Delete": "this kind of del",
 }  # fmt: skip
 
 
-def code_of(node: Any, source: Source) -> types.CodeType:
-    """The code of a function defined inside, as far as it alone decides it: names and numbers of arguments, variables, lines."""
+def code_of(node: Any, source: Source, around: types.CodeType | None = None) -> types.CodeType:
+    """The code of a function defined inside: that which the one `around` has for it, or else what it alone decides of it (names and
+    numbers of arguments, variables, lines)."""
     name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+    if around is not None and name != "<lambda>":
+        line = min([node.lineno, *(d.lineno for d in node.decorator_list)]) + source.line_shift
+        found = next((c for c in _walk(around) if c.co_name == name and c.co_firstlineno == line), None)
+        if found is not None:
+            return found
     body: Any = ast.copy_location(ast.Expr(node), node) if isinstance(node, ast.Lambda) else node
     module = compile(ast.fix_missing_locations(ast.Module([body], [])), source.file, "exec")
     code = next(c for c in module.co_consts if isinstance(c, types.CodeType) and c.co_name == name)

@@ -331,6 +331,10 @@ class Stand:
 
     cls: type
 
+    def whole(self, r: Any, returned: bool = False) -> Any:
+        """What it is to code that takes it as a whole, or to the caller."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class Method:
