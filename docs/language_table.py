@@ -702,11 +702,12 @@ def refused() -> list[Example]:
 def _cell(code: str) -> str:
     """The lines of a code as one cell of a table."""
     ticks = lambda line: f"`{line}`" if line.strip() else ""
+    code = code.removeprefix("---\n")
     return "<br>".join(ticks(line.replace("|", "\\|")) for line in code.strip("\n").splitlines())
 
 
 def _rows(examples: list[Example]) -> str:
-    return "\n".join(f"| {e.form.replace('|', chr(92) + '|')} | {_cell(e.code.removeprefix('---\n'))} |" for e in examples)
+    return "\n".join(f"| {e.form.replace('|', chr(92) + '|')} | {_cell(e.code)} |" for e in examples)
 
 
 def page() -> str:
