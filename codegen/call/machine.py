@@ -290,9 +290,10 @@ class Program:
         words = [id(t.numpy), t.numpy.num, t.rank, flags, *(d if isinstance(d, int) else -1 for d in t.shape)]
         self.op("array", register, self.table(words), self.argument(arg))
 
-    def class_state(self, register: int, state: Any) -> None:
-        """The class in a register is in a state (irad.core.foreign.ClassState) that is known to be good, or `state.holds()`."""
-        words = np.array([-1, 0, id(True)], np.int64)
+    def state(self, register: int, state: Any, counter: int, bits: int) -> None:
+        """A class or module is in a state (irad.core.foreign.State) that is known to be good, as the bits of the word at the address
+        `counter` say, or `state.holds()`."""
+        words = np.array([-1, 0, id(True), counter, bits], np.int64)
 
         def asked() -> bool:
             held: bool = state.holds()
@@ -302,7 +303,7 @@ class Program:
         words[1] = self.object(asked)
         asked()
         self.kept.append(words)
-        self.op("class_state", register, address(words))
+        self.op("state", register, address(words))
 
     def extent(self, register: int, axis: int, low: int, high: int, arg: int) -> None:
         """The extent of the array in a register along an axis, which is in this range, is kernel argument `arg`."""

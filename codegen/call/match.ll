@@ -137,11 +137,14 @@ define i64 @op_class(ptr %c, ptr %x, ptr %p, i64 %n) {
   ret i64 %s
 }
 
-; Class x has the version tag p[0], where CPython keeps it, or p[1]() is p[2], which is True.
-define i64 @op_class_state(ptr %c, ptr %x, ptr %p, i64 %n) {
-  %at = getelementptr i8, ptr %x, i64 384
-  %tag = load i32, ptr %at
-  %t = zext i32 %tag to i64
+; The word at p[3] has, of the bits p[4], the number p[0], which is that of a good state; or p[1]() is p[2], which is True.
+define i64 @op_state(ptr %c, ptr %x, ptr %p, i64 %n) {
+  %wp = getelementptr i64, ptr %p, i64 3
+  %w = load ptr, ptr %wp
+  %word = load i64, ptr %w
+  %bp = getelementptr i64, ptr %p, i64 4
+  %bits = load i64, ptr %bp
+  %t = and i64 %word, %bits
   %good = load i64, ptr %p
   %same = icmp eq i64 %t, %good
   br i1 %same, label %yes, label %ask

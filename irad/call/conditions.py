@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from irad.call.places import NoProgram, Place, Places, contiguous
-from irad.core.foreign import has, own_names
+from irad.core.foreign import counter, has, own_names
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import Type
 from irad.frontend.values.guards import INT32, Capture, content
@@ -191,8 +191,8 @@ def _same(places: Places, at: int, c: Condition) -> bool:
     return True
 
 
-def _class_state(places: Places, at: int, c: Condition) -> bool:
-    places.program.class_state(at, c.expected)
+def _state(places: Places, at: int, c: Condition) -> bool:
+    places.program.state(at, c.expected, *counter(c.expected.owner))
     return True
 
 
@@ -212,7 +212,7 @@ KINDS: Mapping[str, Kind] = {
     "dtype": Kind(lambda x, e: type(x) is e[0] and x.dtype == e[1], _record_type),
     "content": Kind(lambda x, e: content(x) == e),
     "typed": Kind(lambda x, e: e.fits(x), _typed),
-    "class": Kind(lambda x, e: e.holds(), _class_state),
+    "state": Kind(lambda x, e: e.holds(), _state),
     "same": Kind(lambda x, y: x is y, _same, pair=True),
     "other": Kind(lambda x, y: x is not y, pair=True),
     "apart": Kind(lambda x, rest: apart((x, *rest[0]), rest[1]), group=True),

@@ -54,6 +54,7 @@ CODE: tuple[type, ...] = (
 
 _NOTHING = object()
 _VERSION_TAG = 384  # where CPython keeps in a class a number that is another one after each change of it or of a base; 0: none
+_DICT_VERSION = 24  # the same in a dict
 _asked = threading.local()
 
 
@@ -99,31 +100,45 @@ def asked_of_classes() -> Iterator[dict[type, dict[str, Any]]]:
         _asked.classes = before
 
 
-class ClassState:
-    """What a program has found in a class of the user's. `tag`: the number of a state of the class in which that is so; 0: none is known."""
+class State:
+    """What a program has found in a class of the user's, or in a module of a library. `tag`: the number of a state in which that is so; 0:
+    none is known."""
 
-    __slots__ = ("cls", "found", "tag")
+    __slots__ = ("found", "owner", "tag")
 
-    def __init__(self, cls: type, found: Mapping[str, Any]):
-        self.cls, self.found, self.tag = cls, found, 0
+    def __init__(self, owner: type | types.ModuleType, found: Mapping[str, Any]):
+        self.owner, self.found, self.tag = owner, found, 0
 
     def holds(self) -> bool:
         """Is it so now? Asking runs no code of the user's."""
-        if self.tag and version_tag(self.cls, False) == self.tag:
+        if self.tag and version_tag(self.owner, False) == self.tag:
             return True
-        tag = version_tag(self.cls, True)
-        held = all(_manner(_in_class(self.cls, name)) is found for name, found in self.found.items())
+        tag = version_tag(self.owner, True)
+        held = all(self._at(name) is found for name, found in self.found.items())
         self.tag = tag if held else 0
         return held
 
+    def _at(self, name: str) -> Any:
+        owner = self.owner
+        return _manner(_in_class(owner, name)) if isinstance(owner, type) else vars(owner).get(name, _NOTHING)
 
-def version_tag(cls: type, wanted: bool) -> int:
-    """The number of a class's state; 0 if it has none. `wanted`: it is to get one if it can."""
+
+def counter(owner: type | types.ModuleType) -> tuple[int, int]:
+    """The address of the word in which CPython keeps the number of the state of a class or module, and which of its bits count."""
+    if isinstance(owner, type):
+        return id(owner) + _VERSION_TAG, 0xFFFFFFFF
+    return id(vars(owner)) + _DICT_VERSION, -1
+
+
+def version_tag(owner: type | types.ModuleType, wanted: bool) -> int:
+    """The number of the state of a class or module; 0 if it has none. `wanted`: it is to get one if it can."""
     if wanted:
-        if not _tags_known():
+        if not _tags_known(isinstance(owner, type)):
             return 0
-        _lookup()(cls, "__module__")
-    return ctypes.c_uint32.from_address(id(cls) + _VERSION_TAG).value
+        if isinstance(owner, type):
+            _lookup()(owner, "__module__")
+    at, bits = counter(owner)
+    return ctypes.c_int64.from_address(at).value & bits
 
 
 @functools.cache
@@ -135,19 +150,20 @@ def _lookup() -> Any:
 
 
 @functools.cache
-def _tags_known() -> bool:
-    """Do classes have tags where they are looked for?"""
+def _tags_known(of_classes: bool) -> bool:
+    """Do classes, or modules, have tags where they are looked for?"""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     base = type("Base", (), {})
-    cls = type("Probe", (base,), {})
-    met, at = [], ctypes.c_uint32.from_address(id(cls) + _VERSION_TAG)
+    cls, module, met = type("Probe", (base,), {}), types.ModuleType("probe"), []
     for k in range(3):
         _lookup()(cls, "__module__")
-        met.append(at.value)
-        (base if k else cls).name = k  # type: ignore[attr-defined]
-        met.append(at.value)
-    return met[1::2] == [0, 0, 0] and 0 not in met[::2] and len(set(met)) == 4
+        met.append(version_tag(cls if of_classes else module, False))
+        (base if k else cls).name = module.name = k  # type: ignore[attr-defined]
+        met.append(version_tag(cls if of_classes else module, False))
+    if of_classes:
+        return met[1::2] == [0, 0, 0] and 0 not in met[::2] and len(set(met)) == 4
+    return met[1:4:2] == met[2::2] and 0 not in met and len(set(met)) == 4
 
 
 def is_foreign_array(x: Any) -> bool:

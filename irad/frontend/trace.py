@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from irad.core.foreign import ClassState, asked_of_classes
+from irad.core.foreign import State, asked_of_classes
 from irad.core.ir import Builder, Graph, Program, Value, callees, reachable, walk
 from irad.core.ir import captures as free
 from irad.core.lazy_dataclass import replace
@@ -164,7 +164,7 @@ class _Attempt:
                 raise e.at(definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
         for cls, asked in self.classes.items():
-            r.captures.guard(Path(Fixed(cls)), "class", ClassState(cls, asked))
+            r.captures.guard(Path(Fixed(cls)), "state", State(cls, asked))
         return self._traced(name, nodes, results, out_tree, writes, outcome.made)
 
     def _with_real_spectra(self) -> Restart | None:

@@ -16,6 +16,7 @@ import dataclasses
 import functools
 import types
 from typing import Any
+import math
 import irad
 import numpy as np
 
@@ -76,6 +77,12 @@ def fresh():
     s.g = lambda x: x * 2.0
     return s
 
+REPLACED = [(m, n, getattr(m, n)) for m, n in ((np, "tanh"), (math, "cos"), (np.linalg, "norm"))]
+
+def restored():
+    for m, n, f in REPLACED:
+        setattr(m, n, f)
+
 def shape(x, met):
     if isinstance(x, (bool, int, float, complex, str, type(None), np.generic)):
         return type(x).__name__, round(float(x), 9) if isinstance(x, (float, np.floating)) else x
@@ -132,11 +139,13 @@ STEPS = {
     "put the caller's": ("s.o.h = s.l", "s.last = s.d", "s.out.append(s.a)", "s.point.rest = s.d['k']", "s.both = [s.q, s.q]", "z = s.l"),
     "change": ("s.l.append(x)", "s.d['k'].append(x)", "s.a[1] += x", "s.q.append(x)", "s.point.x = s.point.x * x", "s.l[1][0] = x", "s.o.v = s.o.v + x", "s.d['n'] = x"),
     "classes": ("t += s.o.v", "t += s.o.value(x)", "t += s.o.rate", "t += s.o.once", "s.o.v = x", "t += getattr(s.o, 'free', 0.5)", "t += 1.0 if s.o else 2.0", "t += s.p.value(t)", "s.p.v = s.p.v * 0.5"),
+    "libraries": ("t += np.tanh(x)", "t += math.cos(t)", "t += np.linalg.norm(s.a)"),
     "condition": ("if x > 1.0: t += 1.0", "s.o.n = 1 if x > 1.0 else 2.5", "if x > 1.0: s.l[0] = x"),
 }  # fmt: skip
 CHANGES = {
     "put the caller's": ("s.l = [x, [x]]", "s.d = {'k': [x], 'n': 1.5}", "s.a = np.full(3, x)", "s.point = Point(x, [x])", "s.o.h = [x]"),
     "change": ("s.l[1].append(x)", "s.d['k'] = [x, x]", "s.a[:] = x", "s.q.append(x)", "s.m = np.asfortranarray(s.m)", "s.l[0] = x"),
+    "libraries": ("np.tanh = np.arctan", "math.cos = lambda x: x * 3.0", "np.linalg.norm = np.sum", "restored()"),
     "classes": (
         "s.o.v = x", "s.o.rate = x", "del s.o.v", "s.o.free = x", "del s.o.rate", "s.o.once = x", "C.rate = x", "del C.rate", "C.free = 0.25",
         "C.v = property(lambda o: 7.0, lambda o, v: None)", "del C.v", "C.value = lambda o, x: x * 3.0", "C.__getattribute__ = first",
@@ -185,6 +194,7 @@ def run(call):
         except (AttributeError, TypeError, LookupError):
             pass
         seen += [outcome(call, s, x), outcome(call, s, x + 1.0)]
+    restored()
     return seen
 
 def changes(s, C):

@@ -33,7 +33,7 @@ GUARDS = [
     unguarded("dtype", "lambda x, e: type(x) is e[0] and x.dtype == e[1]", "_record_type", features=("records", "compile")),
     unguarded("content", "lambda x, e: content(x) == e"),
     unguarded("typed", "lambda x, e: e.fits(x)", "_typed"),
-    unguarded("class", "lambda x, e: e.holds()", "_class_state", machine="identity", features=("classes",)),
+    unguarded("state", "lambda x, e: e.holds()", "_state", machine="identity", features=("classes",)),
     unguarded("same", "lambda x, y: x is y", "_same"),
     unguarded("other", "lambda x, y: x is not y"),
     unguarded("int32", "lambda x, e: bool(INT32[0] <= x <= INT32[1])", machine="python_meaning", features=("extremes", "bits", "logic")),

@@ -27,18 +27,15 @@ from irad.frontend.values.choices import Outside
 from irad.frontend.values.objects import Array, Cell, is_number, is_traced_deep
 from irad.frontend.values.runs import has_run
 from irad.ops.array import Slice, index
-from irad.ops.control import raise_if
-from irad.ops.elementwise import isnan
 
-_NAN = "sorted() of NaN, which has no order"  # irad.frontend.library.python.grown has the same words
-LIMITS.add(_NAN)
+LIMITS.add("sorted() of NaN, which has no order")  # in the words of irad.frontend.library.python.grown
 _ORDERED = (
     "an array in a list that was sorted by data is stored into; sort positions (order = np.argsort(keys)) or make a new array "
     "(rows[k] = rows[k] + ...)"
 )
 _FEW = 4  # elements with arrays in them that are sorted as those themselves, not as copies
 _MOST = 16  # elements that are sorted by comparisons one by one
-_SOME = 8  # the same of tuples of numbers
+_SOME = 8  # tuples of numbers that are sorted by comparisons of neighbours
 
 
 def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
@@ -65,7 +62,7 @@ def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
         out = [items[k] for k in order]
     elif all(map(is_number, keys)):
         out = _by_numbers(r, items, keys)
-    elif len(items) > _SOME and _are_tuples(keys):
+    elif _are_tuples(keys):
         out = _by_tuples(r, items, keys)
     else:
         out = _by_comparisons(r, items, keys)
@@ -75,13 +72,9 @@ def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
 def _by_numbers(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
     """The items in the order of traced numbers. None of these may be NaN: what Python makes of NaNs depends on how it sorts."""
     column = r.call(np.array, [list(keys)])
-    values = lift(r.operand(column))
-    if values.type.differentiable:
-        bad = r.truth(r.call(np.any, [r.wrap(Arr(isnan(values.value)))]))
-        if isinstance(bad, Arr):
-            raise_if(bad.value, exc="ValueError", message=_NAN)
+    r.call(import_later("irad.frontend.library.python.grown").check, [[column]])
     if len(items) <= _FEW and any(True for x in items for _ in arrays_in(x)):
-        return _by_comparisons(r, items, keys)  # which of the arrays each one is stays known
+        return _by_network(r, items, keys)  # which of the arrays each one is stays known
     order = lift(r.operand(r.call(np.argsort, [column], {"kind": "stable"}))).value
     at = [index(order, spec=(k,)) for k in range(len(items))]
     return _permuted(r, items, at)
@@ -96,11 +89,9 @@ def _are_tuples(keys: list[Any]) -> bool:
 def _by_tuples(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
     """The items in the order of tuples of numbers, the first of which counts most."""
     columns = [r.call(np.array, [list(c)]) for c in zip(*keys)]
-    for c in columns:
-        if c.type.differentiable:
-            bad = r.truth(r.call(np.any, [r.call(np.isnan, [c])]))
-            if isinstance(bad, Arr):
-                raise_if(bad.value, exc="ValueError", message=_NAN)
+    r.call(import_later("irad.frontend.library.python.grown").check, [columns])
+    if len(items) <= _SOME:
+        return _by_network(r, items, keys)
     order = lift(r.operand(r.call(np.lexsort, [columns[::-1]]))).value
     return _permuted(r, items, [index(order, spec=(k,)) for k in range(len(items))])
 
@@ -141,17 +132,26 @@ def _locked(r: Reader, x: Any) -> Any:
 
 
 def _by_comparisons(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
-    """Insertion by the elements' own order: each goes before those that it is less than."""
+    """The items by their own order."""
+    library = import_later("irad.frontend.library.python.grown")
+    order = list(r.items(r.call(library.order_of, [r.state.made(list(keys))])))
+    if not any(isinstance(k, Arr) for k in order):
+        return [items[k] for k in order]
+    if len(items) > _MOST:
+        raise UnsupportedError(
+            f"sorted() of {len(items)} elements that are no numbers, in an order that depends on data; at most {_MOST}"
+        )
+    return list(r.items(r.call(library.in_order, [r.state.made(list(items)), r.state.made(order)])))
+
+
+def _by_network(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
+    """Insertion by comparisons of neighbours, which change nothing: each goes before those that it is less than."""
     pairs = list(zip(items, keys))
     for end in range(1, len(pairs)):
         for k in range(end, 0, -1):
             left, right = pairs[k - 1], pairs[k]
             less = r.truth(r.operator("lt", right[1], left[1]))
             if isinstance(less, Arr):
-                if len(items) > _MOST:
-                    raise UnsupportedError(
-                        f"sorted() of {len(items)} elements that are no numbers, in an order that depends on data; at most {_MOST}"
-                    )
                 pairs[k - 1], pairs[k] = branch(r, less, lambda a=left, b=right: (b, a), lambda a=left, b=right: (a, b))  # type: ignore[misc]
             elif less:
                 pairs[k - 1], pairs[k] = right, left

@@ -181,7 +181,9 @@ def _static_attr(r: Reader, obj: Any, name: str) -> Any:
     out = getattr(obj, name)
     if is_stream(out):
         return r.captures.take(out, r.captures.origin(out))
-    if isinstance(out, types.BuiltinFunctionType) or (is_library(_module_of(obj)) and _constant(out)):
+    if is_library(_module_of(obj)) and (isinstance(out, types.BuiltinFunctionType) or _constant(out)):
+        return r.captures.of_library(obj, name) if isinstance(obj, types.ModuleType) else out
+    if isinstance(obj, type) and isinstance(out, types.BuiltinFunctionType):
         return out
     path = r.captures.origin(obj).child("attr", name)
     if isinstance(out, types.MethodType) or (isinstance(obj, type) and isinstance(out, types.FunctionType)):

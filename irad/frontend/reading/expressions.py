@@ -107,7 +107,7 @@ def captured_name(r: Reader, name: str) -> Any:
     r.captures.rely_on_absence(fn, path, name)
     if not hasattr(builtins, name):
         raise NameError(f"name '{name}' is not defined")
-    return getattr(builtins, name)
+    return r.captures.of_library(builtins, name)
 
 
 def usable(r: Reader, name: str, value: Any, env: Env) -> Any:

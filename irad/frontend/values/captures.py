@@ -19,6 +19,7 @@ import numpy as np
 from irad.core.array_classes import is_of_class
 from irad.core.foreign import (
     CODE,
+    State,
     advice,
     as_array,
     base_items,
@@ -68,9 +69,7 @@ class Captures:
         self.leaves: dict[int, tuple[int, Any]] = {}  # id of what stands for an array among the arguments -> its number, itself
         self.identities: dict[tuple[Path | int, Path | int], bool] = {}  # pairs of arrays that were compared by identity
         self.callbacks: dict[str, Any] = {}  # Python functions that the program calls, by name
-        self.builtins: dict[
-            int, tuple[Path, dict[str, None]]
-        ] = {}  # by the id of globals: a function that has them, names not there
+        self.builtins: dict[int, tuple[Path, dict[str, None]]] = {}  # by the id of globals: a function with them, names not there
         self.cells: list[Cell] = []  # of arrays that the caller knows
         self.originals: dict[int, Any] = {}  # id of such a stand-in -> the captured object
         self.kept: list[Any] = []  # stand-ins, so that their ids stay theirs
@@ -196,6 +195,14 @@ class Captures:
         """The program relies on a module's having no global of a name: that of a builtin, say."""
         self.builtins.setdefault(id(fn.__globals__), (path, {}))[1][name] = None
 
+    def of_library(self, module: types.ModuleType, name: str) -> Any:
+        """What a module of a library has under a name. The program relies on it: tests and users replace functions of libraries."""
+        out = getattr(module, name)
+        if vars(module).get(name) is out:
+            place = Path(Fixed(module))
+            self.guards.setdefault((place, "state", None), Guard(place, "state", State(module, {}))).expected.found[name] = out
+        return out
+
     def all_guards(self) -> tuple[Guard, ...]:
         """What the program relies on outside."""
         return (*self.guards.values(), *(Guard(path, "no globals", tuple(names)) for path, names in self.builtins.values()))
@@ -245,16 +252,14 @@ class Captures:
             return out
         if is_stream(obj):
             self.guard(path, "type", type(obj))
-            return import_later("irad.frontend.reading.random_draws").stand_for(
-                obj, self._param(path.child("stream"), Type("i64"), False)
-            )
+            draws = import_later("irad.frontend.reading.random_draws")
+            return draws.stand_for(obj, self._param(path.child("stream"), Type("i64"), False))
         self._opaque(obj, path)
         return obj
 
     def _foreign(self, obj: Any, path: Path) -> Any:
         """Another library's array, as NumPy's: one object gives one array."""
-        inside = path.child("array")
-        array = self._leaf(as_array(obj), inside)
+        array = self._leaf(as_array(obj), path.child("array"))
         self._mirror(obj, array, path)
         return array
 
@@ -436,13 +441,10 @@ class Captures:
 
 
 def _hint(path: Path) -> str:
-    names = [str(k) for _, k in path.steps if isinstance(k, (str, int))]
-    text = "_".join(names)
+    text = "_".join(str(k) for _, k in path.steps if isinstance(k, (str, int)))
     return "".join(c if c.isalnum() or c == "_" else "_" for c in text) if text and not text[0].isdigit() else "captured"
 
 
 def strides_of(a: np.ndarray) -> tuple[int, ...] | None:
     """Strides in elements; None where they are no multiples of the element size."""
-    if any(s % a.itemsize for s in a.strides):
-        return None
-    return tuple(s // a.itemsize for s in a.strides)
+    return None if any(s % a.itemsize for s in a.strides) else tuple(s // a.itemsize for s in a.strides)

@@ -126,8 +126,8 @@ class Guard:
     a function whose module has none of these, "len" a container of the same class and length, "keys" and "elements" one of the
     same class with the same keys or elements in the same order, "attributes" an object with attributes of its own of these names,
     "dtype" a structured array of the same class and dtype, "content" an array of the same elements, "typed" a number or array
-    that a `Capture` fits, "class" a class that has what a `ClassState` says, "same" and "other" the object, or not the object, that is found by another path, "apart" an object that is
-    none of those found by other paths, of which the first are different ones, too.
+    that a `Capture` fits, "state" a class or module that has what a `State` says, "same" and "other" the object, or not the object, that is
+    found by another path, "apart" an object that is none of those found by other paths, of which the first are different ones, too.
     """
 
     path: Path

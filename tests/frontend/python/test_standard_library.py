@@ -590,6 +590,62 @@ def test_bisection_as_pythons() -> None:
             assert c(a, x) == bisect.bisect_left(a, x) and d(a, x) == bisect.bisect_right(a, x, 1, 4)
 
 
+class Counted:
+    """An object whose comparisons change it, and that may be asked for a NaN."""
+
+    def __init__(self, v: Any):
+        self.v, self.n = v, 0
+
+    def __lt__(self, other: Any) -> Any:
+        self.n, other.n = self.n + 1, other.n + 100
+        return self.v < other.v
+
+    def __gt__(self, other: Any) -> Any:
+        self.n += 10000
+        return self.v > other.v
+
+
+def test_the_same_pairs_are_compared_as_by_python() -> None:
+    def sorts(x: Any, down: bool) -> Any:
+        xs = [Counted(v) for v in x]
+        a = sorted(xs, reverse=down)
+        b = sorted([(k, c) for k, c in enumerate(xs)], key=lambda p: p[1])
+        pairs = sorted([(0, c) for c in xs[:4]])
+        heap = xs[:5]
+        heapq.heapify(heap)
+        heapq.heappop(heap)
+        least, at = min(xs), bisect.bisect_left(a, xs[1])
+        return (
+            [c.v for c in a],
+            [k for k, _ in b],
+            [c.v for _, c in pairs],
+            [c.n for c in xs],
+            [c.v for c in heap],
+            least.v,
+            max(xs).v,
+            at,
+        )
+
+    c = irad.compile(sorts)
+    for seed in range(24):
+        r = np.random.default_rng(seed)
+        x = r.integers(0, 4, 7) * 0.5 if seed % 2 else r.normal(size=7)
+        if seed % 8 == 5:
+            x[r.integers(7)] = math.nan
+        if seed % 8 == 7:
+            x.sort()
+        assert repr(c(x, seed % 3 == 0)) == repr(sorts(x, seed % 3 == 0))
+
+
+def test_a_nan_in_a_tuple_that_decides_nothing() -> None:
+    c = irad.compile(lambda x, y: sorted(zip(x, y)))
+    x, y = np.array([3.0, 1.0, 2.0]), np.array([1.0, math.nan, 4.0])
+    assert [a for a, _ in c(x, y)] == [1.0, 2.0, 3.0]
+    for bad in (np.array([1.0, 1.0, 2.0]), np.array([1.0, math.nan, 2.0])):
+        with pytest.raises(ValueError, match="NaN"):
+            c(bad, y)
+
+
 def test_no_data_is_pythons_error() -> None:
     for f in (statistics.variance, statistics.stdev):
         with pytest.raises(statistics.StatisticsError, match="at least two data points"):

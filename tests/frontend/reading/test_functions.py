@@ -251,7 +251,7 @@ def test_trees_of_arguments():
 
 def test_fields_of_objects_made_here_are_not_captured():
     traced = trace(lambda p: Point(p.y, Slotted(p.x).a * 2), (Point(X, 2.0),))
-    assert not traced.captures and {g.kind for g in traced.guards} == {"is", "code", "class"}
+    assert not traced.captures and {g.kind for g in traced.guards} == {"is", "code", "state"}
 
 
 def test_same_array_twice():

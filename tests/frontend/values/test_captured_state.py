@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import array
+import builtins
 import collections
 import configparser
 import dataclasses
 import datetime
 import heapq
+import math
 import os
 import random
 import subprocess
@@ -628,3 +630,30 @@ def test_what_changes_is_one_with_something_else_in_a_later_call() -> None:
         put(same)
         assert g(0.5) == (24.0 if same else 34.0)
         assert c(0.5) == want and (ROWS[0][0], ROWS[1][0], ROWS[2].v, ROWS[3].v) == after
+
+
+def test_a_function_of_a_library_that_is_replaced_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    user: Any = types.ModuleType("user")
+    user.f = math.sin
+
+    def f(x: Any) -> Any:
+        return np.sum(np.tanh(x)) + np.linalg.norm(x) + math.cos(0.25) + abs(-1.5) + user.f(0.5)
+
+    def put(module: Any, name: str, new: Any) -> Callable[[], None]:
+        return lambda: monkeypatch.setattr(module, name, new)
+
+    twice = lambda x: x * 2.0
+    new = (
+        (np, "tanh", np.arctan),
+        (np.linalg, "norm", np.sum),
+        (math, "cos", math.exp),
+        (builtins, "abs", twice),
+        (user, "f", math.cos),
+    )
+    live(f, *(put(*n) for n in new), monkeypatch.undo)
+    g = irad.grad(lambda x: math.sin(x))
+    assert g(0.0) == 1.0
+    monkeypatch.setattr(math, "sin", twice)
+    assert g(0.0) == 2.0
+    monkeypatch.undo()
+    assert g(0.0) == 1.0

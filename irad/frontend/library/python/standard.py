@@ -140,11 +140,11 @@ def heappush(heap, item):
 
 def _to_the_root(heap, start, at):
     """Let the element at a place rise to where its parent is not greater."""
-    while at > start:
+    if at > start:
         parent = (at - 1) >> 1
         if heap[at] < heap[parent]:
             heap[at], heap[parent] = heap[parent], heap[at]
-        at = parent
+            _to_the_root(heap, start, parent)
 
 
 def _to_a_leaf(heap, start, at):
