@@ -18,8 +18,9 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const
 from irad.codegen.kernel.independence import Ranges, Scope
 from irad.codegen.kernel.mentions import assigned, bound, reads
+from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.loops import Loops
-from irad.core.affine import Affine, symbols
+from irad.core.affine import Affine, Integer, symbols
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
 from irad.ops.core import OPS, cost_of
@@ -48,8 +49,21 @@ class _Selected(Loops):
                 self.dtypes.setdefault(s.name, set()).add(s.dtype)
 
         self.around: list[kf.Stmt] = []
+        self.loaded: dict[str, kf.Let] = {}  # loads that were made before, of elements that have not changed
+
+    def block(self, body: Sequence[kf.Stmt], outside: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        before, self.loaded = self.loaded, dict(self.loaded)
+        out = super().block(body, outside, ranges)
+        self.loaded = before
+        return out
 
     def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        if isinstance(s, kf.Let) and isinstance(s.expr, kf.Load):
+            self.loaded.setdefault(repr(s.expr), s)
+        elif any(map(_changes_memory, kf.walk([s]))):
+            self.loaded.clear()
+        elif changed := assigned([s]):
+            self.loaded = {e: t for e, t in self.loaded.items() if changed.isdisjoint(reads([t]))}
         if isinstance(s, (kf.For, kf.While)):
             self.around.append(s)
         (s,) = self.inside(s, scope, ranges)
@@ -70,8 +84,21 @@ class _Selected(Loops):
         slow = [n for n in dear if n in before and not carried.isdisjoint(_ahead(loop.body, {n}))]
         return bool(slow) and not assigned([s]).isdisjoint(_ahead(loop.body, carried))
 
+    def known(self, side: Sequence[kf.Stmt]) -> list[kf.Stmt]:
+        """A side without loads that were made before."""
+        out: list[kf.Stmt] = []
+        names: dict[str, Integer] = {}
+        for t in side:
+            before = self.loaded.get(repr(t.expr)) if isinstance(t, kf.Let) and isinstance(t.expr, kf.Load) else None
+            if isinstance(t, kf.Let) and before is not None and before.dtype == t.dtype and before is not t:
+                names[t.name] = before.name  # type: ignore[assignment]
+            else:
+                out.append(substituted(t, names) if names else t)
+        return out
+
     def selection(self, s: kf.If) -> list[kf.Stmt] | None:
         """Both sides, and for each variable the number of one of them."""
+        s = replace(s, then=self.known(s.then), orelse=self.known(s.orelse))
         inside = [*s.then, *s.orelse]
         if not all(isinstance(t, (kf.Assign, kf.Var)) or _cheap(t) for t in inside):
             return None
@@ -92,6 +119,10 @@ class _Selected(Loops):
                 a = chosen
             after.append(kf.Assign(name, a))
         return [*out, *after]
+
+
+def _changes_memory(s: kf.Stmt) -> bool:
+    return not isinstance(s, (kf.Let, kf.Assign, kf.Var, kf.Raise, kf.If))
 
 
 def _ahead(body: Sequence[kf.Stmt], names: set[str]) -> set[str]:

@@ -67,7 +67,7 @@ def _late(module: str, name: str, where: Callable[[kf.Stmt], bool]) -> Callable[
 
 
 def _adds(s: kf.Stmt) -> bool:
-    return isinstance(s, kf.For) and s.kind == "seq" and any(isinstance(t, kf.Store) and t.add for t in s.body)
+    return isinstance(s, kf.For) and s.kind == "seq" and any(isinstance(t, kf.Store) and t.add for t in kf.walk(s.body))
 
 
 def _loads(s: kf.Stmt) -> bool:
@@ -144,7 +144,7 @@ _ROWS = (
         _late("split_trips", "split_trips", _scalar), lambda job: on("split"), needs=("skewed",), too_late=("laned", "shared"),
     ),
     KernelPass(
-        "accumulated", "What all trips of a derivative's loop add to one element is summed in a register.",
+        "accumulated", "What all trips of a loop add to one element is summed in a register.",
         _late("accumulated", "accumulated", _adds), lambda job: on("accumulate"), needs=("skewed",), too_late=("laned", "shared"),
     ),
     KernelPass(

@@ -66,12 +66,24 @@ def _negative(x: Value) -> Value:
     return x < 0
 
 
+def _beyond(x: Value, low: int, high: int) -> Value:
+    """Is x, at run time, out of where a result fits?"""
+    a, b = interval(x)
+    return x > high if a >= low else x < low if b <= high else (x < low) | (x > high)
+
+
 def _add(x: Value, y: Value) -> Value:
     r = x + y
     if x.type.dtype != "i64":
         return r
     (a, b), (c, d) = interval(x), interval(y)
-    wrapped = lambda: _negative((x ^ r) & (y ^ r))
+
+    def wrapped() -> Value:
+        for k, z in ((_constant(x), y), (_constant(y), x)):
+            if k is not None:
+                return _beyond(z, LOWEST - int(k), HIGHEST - int(k))
+        return _negative((x ^ r) & (y ^ r))
+
     return _check_overflow(r, (a + c, b + d), wrapped)
 
 
@@ -80,18 +92,28 @@ def _sub(x: Value, y: Value) -> Value:
     if x.type.dtype != "i64":
         return r
     (a, b), (c, d) = interval(x), interval(y)
-    wrapped = lambda: _negative((x ^ y) & (x ^ r))
+
+    def wrapped() -> Value:
+        k, l = _constant(x), _constant(y)
+        if l is not None:
+            return _beyond(x, LOWEST + int(l), HIGHEST + int(l))
+        return _negative((x ^ y) & (x ^ r)) if k is None else _beyond(y, int(k) - HIGHEST, int(k) - LOWEST)
+
     return _check_overflow(r, (a - d, b - c), wrapped)
 
 
 def _mul(x: Value, y: Value) -> Value:
-    """The float product decides: far from 2**63 it is certain, near it a wrapped result has the wrong sign."""
+    """Of two numbers that are not known the float product decides: far from 2**63 it is certain, near it a wrapped result has the wrong sign."""
     r = x * y
     if x.type.dtype != "i64":
         return r
     corners = [a * b for a in interval(x) for b in interval(y)]
 
     def wrapped() -> Value:
+        for k, z in ((_constant(x), y), (_constant(y), x)):
+            if k is not None:
+                low, high = sorted((LOWEST, HIGHEST), reverse=k < 0)
+                return _beyond(z, -(-low // int(k)), high // int(k))
         p = cast_to(x, "f64") * cast_to(y, "f64")
         size = abs(p)
         sign_differs = _negative(p) ^ _negative(r)

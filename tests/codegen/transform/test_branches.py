@@ -115,3 +115,39 @@ def test_an_index_is_checked_where_it_was_before() -> None:
     assert compiled(X, at) == found(X, at)
     with pytest.raises(IndexError, match="index 20 is out of bounds for axis 0 with size 20"):
         compiled(X, np.array([3, 20]))
+
+
+def cheapest(cost):
+    """Each element is read by a condition and once more under it; what is read may have changed, or its place."""
+    n, m = cost.shape
+    cost = cost.copy()
+    k, s = 0, 0.0
+    for i in range(1, n):
+        for j in range(m):
+            best = cost[i - 1, j]
+            if j > 0 and cost[i - 1, j - 1] < best:
+                best = cost[i - 1, j - 1]
+            if j < m - 1 and cost[i - 1, j + 1] < best:
+                best = cost[i - 1, j + 1]
+            cost[i, j] += best
+            low = cost[i, k] < best
+            if low:
+                k = (k + 1) % m
+            if low:
+                s += cost[i, k]
+            if low:
+                cost[i, k] += 0.125
+                s -= cost[i, k]
+    return cost, s, k
+
+
+def test_load_that_was_made_before() -> None:
+    cost = np.random.default_rng(5).random((30, 17))
+    compiled = irad.compile(cheapest)
+    for got, want in zip(compiled(cost), cheapest(cost)):
+        np.testing.assert_array_equal(got, want)
+    w = np.random.default_rng(6).random(cost.shape)
+    value = lambda c: np.sum(cheapest(c)[0] * w) + cheapest(c)[1]
+    d = np.random.default_rng(7).standard_normal(cost.shape)
+    step = (value(cost + 1e-7 * d) - value(cost - 1e-7 * d)) / 2e-7
+    np.testing.assert_allclose(np.sum(irad.grad(value)(cost) * d), step, rtol=1e-5)

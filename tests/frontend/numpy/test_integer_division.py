@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,3 +71,21 @@ def test_numbers_of_python() -> None:
     for f in (quotient, rest, both):
         with pytest.raises(ZeroDivisionError):
             f(least, 0)
+
+
+def test_sums_and_products_with_a_known_number() -> None:
+    """What fits 64 bits is right, next to the end too; what does not is an error."""
+    low, high = -(2**63), 2**63 - 1
+    steps: tuple[Callable[[int], int], ...] = (
+        lambda x: x + 1, lambda x: x + -3, lambda x: 5 + x, lambda x: x - 1, lambda x: x - -4, lambda x: 7 - x, lambda x: -7 - x,
+        lambda x: -x, lambda x: 2 * x, lambda x: x * -3, lambda x: x * -1, lambda x: 7 * x,
+    )  # fmt: skip
+    near = (low, high, 0, high // 2, low // 2, high // 3, low // 3, -high // 3, high // 7, low // 7)
+    for step in steps:
+        compiled = irad.compile(step)
+        for x in (e + d for e in near for d in range(-9, 10) if low <= e + d <= high):
+            if low <= step(x) <= high:
+                assert compiled(x) == step(x)
+            else:
+                with pytest.raises(OverflowError, match="does not fit 64 bits"):
+                    compiled(x)
