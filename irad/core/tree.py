@@ -21,7 +21,7 @@ from irad.core.array_classes import ArrayOfClass, has_stand_in, is_of_class, par
 from irad.core.foreign import base_method, fill, is_followed, own_attributes, own_dict
 from irad.core.lazy_dataclass import dataclass
 from irad.core.structured import Bytes, Field, Structured, is_structured
-from irad.errors import IradTypeError
+from irad.errors import IradTypeError, UnsupportedError
 
 _NUMBERS = (int, float, complex)
 _REGISTRY: dict[type, tuple[Callable[[Any], tuple[Sequence[Any], Any]], Callable[[Any, Sequence[Any]], Any]]] = {}
@@ -175,7 +175,12 @@ def flatten(
     """Leaves in order, and their nesting. `leaf(x)` says what a leaf is, `opened(x)` which plain objects are taken apart, `nondiff`
     whether fields of dataclasses that are no part of a derivative are, too."""
     leaves: list[Any] = []
-    return leaves, _flatten(obj, leaf, leaves, {}, opened, nondiff)
+    try:
+        return leaves, _flatten(obj, leaf, leaves, {}, opened, nondiff)
+    except RecursionError:
+        raise UnsupportedError(
+            "a container among arguments or results that holds itself, or is nested too deeply: let the function capture it"
+        ) from None
 
 
 _Node = tuple[type, Any, Sequence[Any]]

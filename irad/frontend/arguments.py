@@ -133,7 +133,7 @@ class Arguments:
         if isinstance(x, ArrayOfClass):
             import_later("irad.frontend.reading.array_classes").follow(self.r.captures, class_behind(x))
         found = structure(x)
-        if found is not None:
+        if found is not None and id(x) not in self.r.captures.inputs:
             if not isinstance(x, tuple):
                 self.r.captures.inputs[id(x)] = x, path
             for step, child in _steps(x, found):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass, array_in, class_behind, is_own
-from irad.core.foreign import is_library, is_mapped, is_read, is_written
+from irad.core.foreign import is_library, is_mapped, is_read, is_written, module_of
 from irad.core.once import COMPILER, import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import PythonTypeError, UnsupportedError
@@ -268,12 +268,17 @@ def _possible_classes(x: Any) -> set[type]:
     return {seen, {"f": float, "c": complex, "b": bool}.get(x.name[0], int)}
 
 
+_STANDS = "the class of an object of a library that compiled code makes for itself is asked for; keep a flag that says what it is"
+
+
 @builtin(isinstance)
 def isinstance_(r: Reader, obj: Any, cls: Any) -> Any:
     if (shown := _shown_class(obj)) is not None:
         return issubclass(shown, cls) or isinstance(obj, cls)
     if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes, Stands, ArrayOfClass, RunTuple)):
         rely_on_bases(r, type(obj))
+        if is_written(type(obj)) and not isinstance(obj, cls) and any(map(_may_be_of, cls if isinstance(cls, tuple) else (cls,))):
+            raise UnsupportedError(_STANDS)
         return isinstance(obj, cls)
     if isinstance(obj, Arr) and obj.by is not None:
         a, b = (issubclass(class_of(x), cls) for x in on_paths(obj))
@@ -300,7 +305,18 @@ def type_(r: Reader, *args: Any) -> Any:
         raise UnsupportedError(
             "type() of a number that is of one class on one path and of another class on the other; make it float(...) on both"
         )
-    return (_shown_class(args[0]) or class_of(args[0])) if len(args) == 1 else type(*args)
+    if len(args) != 1:
+        return type(*args)
+    shown = _shown_class(args[0])
+    if shown is None and is_written(type(args[0])) and not is_library(module_of(r.frame.globals_of)):
+        raise UnsupportedError(_STANDS)
+    return shown or class_of(args[0])
+
+
+def _may_be_of(cls: Any) -> bool:
+    """May what stands for an object of a library be of a class, for all that is known of it?"""
+    module = str(getattr(cls, "__module__", ""))
+    return is_library(module) and module.split(".")[0] not in ("builtins", "numpy", "collections", "numbers", "irad")
 
 
 def _shown_class(obj: Any) -> type | None:

@@ -224,17 +224,24 @@ def given_back(r: Reader, x: Any, given: Arguments) -> Any:
 
 def arrays_in(x: Any) -> Iterator[Array]:
     """The arrays in a result."""
-    if isinstance(x, Array):
-        yield x
-    elif isinstance(x, Maybe):
-        yield from arrays_in(x.value)
-    elif isinstance(x, (tuple, list, dict)):
-        for e in x.values() if isinstance(x, dict) else x:
-            yield from arrays_in(e)
+    for e in _parts_of(x, set()):
+        if isinstance(e, Array):
+            yield e
+        elif isinstance(e, Maybe):
+            yield from arrays_in(e.value)
 
 
 def known_numbers(x: Any) -> bool:
     """Is there a number in a result that is known when the program is read?"""
-    if isinstance(x, (tuple, list, dict)):
-        return any(map(known_numbers, x.values() if isinstance(x, dict) else x))
-    return isinstance(x, (float, complex, np.generic)) or (isinstance(x, int) and type(x) is not bool)
+    known = (float, complex, np.generic, int)
+    return any(isinstance(e, known) and type(e) is not bool for e in _parts_of(x, set()))
+
+
+def _parts_of(x: Any, met: set[int]) -> Iterator[Any]:
+    """What stands in a container, which may hold itself; else x."""
+    if not isinstance(x, (tuple, list, dict)):
+        yield x
+    elif id(x) not in met:
+        met.add(id(x))
+        for e in x.values() if isinstance(x, dict) else x:
+            yield from _parts_of(e, met)

@@ -6,6 +6,7 @@ import bisect
 import collections
 import copy
 import dataclasses
+import datetime
 import enum
 import functools
 import heapq
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.interpolate
 
 import irad
 from tests.support.as_python import Programs, check
@@ -644,6 +646,25 @@ def test_a_nan_in_a_tuple_that_decides_nothing() -> None:
     for bad in (np.array([1.0, 1.0, 2.0]), np.array([1.0, math.nan, 2.0])):
         with pytest.raises(ValueError, match="NaN"):
             c(bad, y)
+
+
+def test_the_class_of_what_stands_for_an_object_of_a_library() -> None:
+    def times(x: Any) -> Any:
+        now = datetime.datetime.now()
+        return (
+            isinstance(now, datetime.date),
+            isinstance(now - now, datetime.timedelta),
+            type(now) is datetime.datetime,
+            isinstance(now, str),
+            x,
+        )
+
+    assert irad.compile(times)(1.0) == (True, True, True, False, 1.0)
+    spline = lambda x: scipy.interpolate.CubicSpline(np.arange(4.0), x)
+    assert irad.compile(lambda x: isinstance(spline(x), (float, np.ndarray, Counted)))(np.ones(4)) is False
+    for asked in (lambda x: isinstance(spline(x), scipy.interpolate.PPoly), lambda x: type(spline(x)).__name__):
+        with pytest.raises(irad.UnsupportedError, match="class of an object of a library"):
+            irad.compile(asked)(np.ones(4))
 
 
 def test_no_data_is_pythons_error() -> None:

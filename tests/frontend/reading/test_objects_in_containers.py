@@ -538,3 +538,39 @@ def test_what_bool_and_len_of_the_users_may_return(f: Callable[[Any], Any], x: A
             return type(e), str(e)
 
     assert outcome(irad.compile(f)) == outcome(f)
+
+
+class Linked:
+    def __init__(self, v: Any):
+        self.v, self.other, self.inside = v, self, [self]
+
+
+def test_what_holds_itself() -> None:
+    def inside(x: Any) -> Any:
+        xs: list[Any] = [x]
+        xs.append(xs)
+        d: dict[str, Any] = {"x": x}
+        d["d"] = d
+        return xs[1][1][0] + d["d"]["d"]["x"]
+
+    def given(s: Any, x: Any) -> Any:
+        s.v = s.other.inside[0].v * x
+        return s.inside[0]
+
+    assert irad.compile(inside)(1.5) == 3.0 and irad.grad(inside)(1.5) == 2.0
+    a, b = Linked(2.0), Linked(3.0)
+    a.other, b.other = b, a
+    a.inside.append(b.inside)
+    assert irad.compile(given)(a, 0.5) is a and a.v == 1.5
+    held: list[Any] = [2.0]
+    held.append(held)
+    assert irad.compile(lambda x: held[1][0] * x)(3.0) == 6.0
+
+    def returned(x: Any) -> Any:
+        xs = [x]
+        xs.append(xs)
+        return xs
+
+    for call in (lambda: irad.compile(returned)(1.0), lambda: irad.compile(lambda xs: xs[0])(held)):
+        with pytest.raises(irad.UnsupportedError, match="holds itself"):
+            call()

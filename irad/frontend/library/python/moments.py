@@ -1,5 +1,6 @@
 """datetime.now() and what has passed since: microseconds, as plain Python that is read. Their texts are made when they are shown."""
 
+import datetime
 import time
 
 FIELDS = ("year", "month", "day", "hour", "minute", "second", "microsecond")
@@ -20,6 +21,9 @@ class Passed:
 
     def __init__(self, span):
         self.span = span
+
+    def shown_class(self):
+        return datetime.timedelta
 
     def total_seconds(self):
         """Seconds, as a float."""
@@ -46,6 +50,9 @@ class Moment:
 
     def __init__(self, at):
         self.at = at
+
+    def shown_class(self):
+        return datetime.datetime
 
     def __getattr__(self, name):
         if name in FIELDS:
