@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from irad.codegen.interface import ErrorCode
 from irad.core.lazy_dataclass import dataclass, field
-from irad.ops.text import PAIR, PARTS, choices_of, unescaped, with_fields
+from irad.ops.text import CLASSES, PAIR, PARTS, choices_of, shows_class, unescaped, with_fields
 
 TOO_SMALL = -1  # the status of a call whose workspace is too small
 _PLAIN = re.compile(r":[-+ 0#]*\d*(\.\d+)?[feEgG]?")  # formats that printf has too
@@ -35,6 +35,9 @@ def message(code: ErrorCode) -> Message:
         dtype = next(dtypes)
         if given[1:].startswith(PAIR):
             next(dtypes)
+            if shows_class(given):
+                out.values += ["f", ("",) * len(CLASSES)]
+                return "%.16g%s"
             out.values += ["f", "f"]
             return "(%.16g%+.16gj)"
         chosen = choices_of(given) or (("False", "True") if dtype == "bool" else None)

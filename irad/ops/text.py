@@ -109,6 +109,20 @@ def _of_moment(at: Any, how: str) -> str:
     return moment(at).strftime(how[2:])
 
 
+_CLASS = "\x1c"  # before the format of a number whose class the imaginary part of a complex number says
+CLASSES = (float, int, bool)
+
+
+def class_field(spec: str) -> str:
+    """A field that shows the real part of a complex number as one of `CLASSES`, which its imaginary part numbers."""
+    return "{:" + _CLASS + spec + "}"
+
+
+def shows_class(field: str) -> bool:
+    """Is it such a field, perhaps with the name `PAIR`?"""
+    return field.partition(":")[2][:1] == _CLASS
+
+
 class _Filler(string.Formatter):
     def __init__(self, values: Iterator[Any]):
         self.values = values
@@ -123,6 +137,8 @@ class _Filler(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec[:1] == _MOMENT:
             return _of_moment(value, format_spec[1:])
+        if format_spec[:1] == _CLASS:
+            value, format_spec = CLASSES[int(value.imag)](value.real), format_spec[1:]
         return _choices(format_spec)[int(value)] if format_spec[:1] == _NEXT else str(format(value, format_spec))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as operator_functions
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,13 +34,34 @@ UFUNC_OF = {
 def _operator(name: str) -> Callable[..., Arr]:
     def call(*xs: Any) -> Arr:
         if all(map(is_python_scalar, xs)):
-            return python_operator(name, *xs)
+            return _by_path(name, xs, python_operator(name, *xs))
         if name == "pow":
             return power(*xs)
         return apply_ufunc(UFUNC_OF[name], *xs)
 
     call.__name__ = name
     return call
+
+
+_OF_CLASS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "pos", "abs")
+
+
+def _by_path(name: str, xs: Sequence[Any], out: Arr) -> Arr:
+    """What an operator gives, with its class on each path where an operand is an int on one and a float on the other."""
+    sides = [x.by for x in xs if isinstance(x, Arr) and x.by is not None]
+    if not sides or name not in _OF_CLASS or out.name != "f64" or any(s[0] is not sides[0][0] for s in sides):
+        return out
+    if name == "pow" and not (type(xs[1]) is int and xs[1] >= 0):
+        return out
+    kinds: list[tuple[str, bool]] = []
+    for k in (0, 1):
+        each: list[tuple[str, bool]] = [
+            x.by[1:][k] if isinstance(x, Arr) and x.by is not None else (dtype_of(x), True) for x in xs
+        ]
+        if not all(weak for _, weak in each):
+            return out
+        kinds.append(("f64" if name == "truediv" or any(dtype == "f64" for dtype, _ in each) else "i64", True))
+    return out if kinds[0] == kinds[1] else Arr(out.value, out.weak, out.mixed, (sides[0][0], kinds[0], kinds[1]))
 
 
 OPERATORS.update((name, _operator(name)) for name in UFUNC_OF)

@@ -17,7 +17,10 @@ from irad.frontend.python.text_pieces import characters, marked, padded, togethe
 from irad.frontend.reader import Reader, expression
 from irad.frontend.values.arr import Arr, constant
 from irad.frontend.values.objects import Array, Choice, Text, class_of_number, describe, is_traced_deep, python_method
-from irad.ops.text import escaped
+from irad.ops.complex import complex_
+from irad.ops.constant import scalar
+from irad.ops.elementwise import select
+from irad.ops.text import CLASSES, class_field, escaped
 
 
 @expression(ast.JoinedStr)
@@ -34,6 +37,9 @@ def formatted_value(r: Reader, e: ast.FormattedValue) -> Any:
 
 
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"": lambda x: x, "a": ascii, "r": repr, "s": str}
+
+
+_CLASSES = {(dtype, True): CLASSES.index(c) for dtype, c in (("f64", float), ("i64", int), ("bool", bool))}
 
 
 def shown(r: Reader, value: Any, conversion: str = "s", spec: str = "") -> Text | str:
@@ -72,6 +78,17 @@ def needs_reading(x: Any) -> bool:
     return type(x) is dict and any(map(needs_reading, x.values()))
 
 
+def _of_class(x: Arr, how: str) -> tuple[str, Arr]:
+    """How a field shows a Python number that is of one class on one path and of another on the other, and its operand."""
+    assert x.by is not None
+    cond, *kinds = x.by
+    numbers = [_CLASSES.get(kind) for kind in kinds]
+    if None in numbers or x.name != "f64":
+        return how, x
+    at = select(cond, *(scalar(n, "f64") for n in numbers))
+    return class_field(how[1:] if how[:1] == ":" else "")[1:-1], Arr(complex_(x.value, at), True)
+
+
 def text_of(r: Reader, value: Any, how: str = "!s", inside: bool = False) -> Text | str:
     """A number, array, container or object as text; `how`: conversion and format of its field; `inside`: as repr() shows it."""
     if isinstance(value, (str, Text)):
@@ -80,6 +97,8 @@ def text_of(r: Reader, value: Any, how: str = "!s", inside: bool = False) -> Tex
         return r.chosen_items().item(r, [text_of(r, x, how, inside) for x in value.options], value.at)[0]  # type: ignore[no-any-return]
     if isinstance(value, (Arr, Array)):
         content = r.operand(value)
+        if isinstance(content, Arr) and content.by is not None:
+            how, content = _of_class(content, how)
         text = Text(f"{{{how}}}", (content if isinstance(content, Arr) else Arr(constant(content)),))
         return _named(text, value) if isinstance(value, Arr) and (inside or how == "!r") else text
     named = isinstance(value, tuple) and hasattr(value, "_fields")

@@ -97,3 +97,36 @@ def test_index_of_a_number_of_either_class() -> None:
     assert c(1.5, 0) == f(1.5, 0) and c(1.5, 2) == f(1.5, 2)
     with pytest.raises(ValueError, match="not in list"):
         c(1.5, 4)
+
+
+def test_arithmetic_and_text_of_an_int_on_one_path_and_a_float_on_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x):
+        y = 3 if x > 1 else 2.5
+        z = (x > 2) if x > 0 else 1.5
+        print(y, f"{y} {y + 1:>5} {y:.1f} {[y * 2]}", str(-y), "%s" % (y // 2), z, z + z)
+        return (
+            y + 1,
+            y - 2 * y,
+            y * 2.0,
+            -y,
+            abs(y),
+            y % 2,
+            y // 2,
+            y / 2,
+            y**2,
+            y**-1,
+            y * y,
+            [y + 1, {"a": y - 1}],
+            isinstance(y * 2, int),
+            z + 1,
+        )
+
+    c = irad.compile(f)
+    for x in (3.0, 1.5, 0.5, -1.0):
+        got = c(x)
+        shown = capsys.readouterr().out
+        assert repr(got) == repr(f(x)) and shown == capsys.readouterr().out
+    assert (
+        irad.grad(lambda x: x * ((2 if x > 1 else x) + 1))(3.0) == 3.0
+        and irad.grad(lambda x: 2 * (x if x > 0 else 0))(3.0) == 2.0
+    )
