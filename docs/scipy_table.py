@@ -55,7 +55,7 @@ says how to add one.
 |---|---|
 | `linalg.sqrtm`, `linalg.logm` | of matrices without eigenvalues on the negative real axis (give others as complex numbers); ValueError or LinAlgError else |
 | `linalg.eigh`, `linalg.eigvalsh` | all eigenvalues, type 1 |
-| `integrate.solve_ivp` | RK45 and RK23, with SciPy's steps; for Radau, BDF and LSODA a Rosenbrock method of order 4 with exact Jacobians, to the same tolerances; at the times `t_eval`, without events |
+| `integrate.solve_ivp` | RK45, RK23 and DOP853, with SciPy's steps, `dense_output` too; for Radau, BDF and LSODA a Rosenbrock method of order 4 with exact Jacobians, to the same tolerances, at the times `t_eval`; without events |
 | `integrate.odeint` | RK45 instead of LSODA, to the same tolerances: for equations that are not stiff |
 | `integrate.quad` | halves the worst interval, without QUADPACK's extrapolation |
 | `optimize.root`, `optimize.fsolve` | Newton's method with exact derivatives, whatever method is named |

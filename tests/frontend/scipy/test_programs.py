@@ -63,6 +63,16 @@ CASES: dict[str, tuple[Any, np.ndarray]] = {
         lambda p: np.sum(si.solve_ivp(lambda t, y: -p[1] * y, [0.0, p[1] + 1], np.array([p[0], 2.0]), t_eval=[0.5, 1.0], method="RK23",
                                       rtol=1e-9, atol=1e-9).y[0]), POINT,
     ),
+    "solve_ivp, all its steps": (
+        lambda p: np.sum(si.solve_ivp(lotka, (0, 4), [1.0, 0.5], "DOP853", args=(p[0], p[1]), rtol=1e-10, atol=1e-10).y[:, -1] ** 2), POINT,
+    ),
+    "solve_ivp, between its steps": (
+        lambda p: np.sum(si.solve_ivp(lotka, (0, 4), [1.0, 0.5], args=(p[0], p[1]), rtol=1e-9, atol=1e-9, dense_output=True).sol(TIMES) ** 2),
+        POINT,
+    ),
+    "curve_fit without a start": (
+        lambda p: np.sum(so.curve_fit(lambda x, a, b: a * np.exp(-b * x), SAMPLES, MEASURED * p[0] + 0.1 * p[1], ftol=1e-15, xtol=1e-15)[0] ** 2), POINT,
+    ),
     "odeint": (lambda p: np.sum(si.odeint(spring, [p[0], 0.3], TIMES, args=(p[1],), rtol=1e-11, atol=1e-11)[:, 0] ** 2), POINT),
     "brentq": (lambda p: so.brentq(lambda x: x**3 - p[0] * x - p[1], 0.0, 3.0), POINT),
     "newton": (lambda p: so.newton(lambda x, a: x * x - a, 1.0, args=(p[0],))
@@ -163,14 +173,21 @@ def test_higher_derivatives_of_a_root() -> None:
     np.testing.assert_allclose(irad.grad(irad.grad(irad.grad(cube)))(1.0), 10 / 27, rtol=1e-11)
 
 
-@pytest.mark.parametrize("method", ["RK45", "RK23"])
+@pytest.mark.parametrize("method", ["RK45", "RK23", "DOP853"])
 def test_steps_are_scipys(method: str) -> None:
-    """By Python, forwards and backwards."""
+    """By Python and compiled, forwards and backwards; at given times, at the ends of the steps, and between."""
     for times in (TIMES, TIMES[::-1]):
         given = (lotka, (times[0], times[-1]), [1.0, 0.5], method, times)
         want, got = si.solve_ivp(*given, args=(1.1, 0.7)), integration.solve_ivp(*given, args=(1.1, 0.7))
         np.testing.assert_allclose(got.y, want.y, rtol=1e-11)
         assert got.nsteps == len(si.solve_ivp(*given[:4], args=(1.1, 0.7)).t) - 1
+
+        def steps(a: float) -> Any:
+            run = si.solve_ivp(*given[:4], args=(a, 0.7), dense_output=True)  # noqa: B023
+            return run.t, run.y, run.sol(times[2]), run.sol(times)  # noqa: B023
+
+        for x, y in zip(irad.compile(steps)(1.1), steps(1.1), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-10)
 
 
 def robertson(p: Any, method: str = "LSODA", tight: float = 1.0) -> Any:
@@ -229,10 +246,10 @@ def test_integrals_and_roots_are_pythons_floats() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="without t_eval"):
-        irad.compile(lambda y: si.solve_ivp(lambda t, y: y, (0, 1), y).y)(POINT)
-    with pytest.raises(UnsupportedError, match="'RK45', 'RK23', 'Radau', 'BDF' and 'LSODA' are compiled"):
-        irad.compile(lambda y: si.solve_ivp(lambda t, y: y, (0, 1), y, t_eval=[1.0], method="DOP853").y)(POINT)
+    with pytest.raises(UnsupportedError, match="give the times in t_eval="):
+        irad.compile(lambda y: si.solve_ivp(lambda t, y: y, (0, 1), y, "BDF").y)(POINT)
+    with pytest.raises(UnsupportedError, match="'DOP853', 'Radau', 'BDF' and 'LSODA' are compiled"):
+        irad.compile(lambda y: si.solve_ivp(lambda t, y: y, (0, 1), y, t_eval=[1.0], method="RK4").y)(POINT)
     with pytest.raises(ValueError, match="must have different signs"):
         irad.compile(lambda a: so.brentq(lambda x: x * x + a, 0.0, 2.0))(1.0)
     with pytest.raises(ValueError, match="such a root has no derivative"):

@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
-from scipy import integrate
 
 from irad.errors import UnsupportedError
 from irad.frontend.library.calculus import constant, infinite
+from irad.frontend.library.integrate.runge_kutta import METHODS, interpolant, steps_of
 from irad.frontend.library.integrate.stiff import rosenbrock
 from irad.frontend.registry import written
 
@@ -146,110 +146,48 @@ def fixed_quad(func, a, b, args=(), n=5):
 
 # ---- ordinary differential equations -------------------------------------------------------------------------------------------------
 
-_METHODS = {"RK45": integrate.RK45, "RK23": integrate.RK23}
-
-
-def _tableau(method):
-    """(stages and weights as one matrix, positions, error weights, dense output, order of the error estimate)."""
-    m = _METHODS.get(method)
-    if m is None:
-        return None
-    s = len(m.B)
-    steps = np.zeros((s + 1, s + 1))
-    steps[:s, : m.A.shape[1]], steps[s, :s] = m.A, m.B
-    return steps, np.append(m.C, 1.0), m.E, m.P, m.error_estimator_order
-
-
-def _rms(x):
-    return np.sqrt(np.mean(np.abs(x) ** 2))
-
-
-def _first_step(f, t0, y0, f0, span, direction, order, rtol, atol, max_step):
-    """SciPy's choice: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I, section II.4."""
-    scale = atol + np.abs(y0) * rtol
-    d0, d1 = _rms(y0 / scale), _rms(f0 / scale)
-    h0 = np.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / np.where(d1 > 0, d1, 1.0))
-    h0 = np.minimum(h0, span)
-    d2 = _rms((f(t0 + h0 * direction, y0 + h0 * direction * f0) - f0) / scale) / h0
-    top = np.maximum(d1, d2)
-    h1 = np.where(top <= 1e-15, np.maximum(1e-6, h0 * 1e-3), (0.01 / np.where(top > 0, top, 1.0)) ** (1.0 / (order + 1)))
-    return np.minimum(np.minimum(100 * h0, h1), np.minimum(span, max_step))
-
-
-def _integrate(f, t0, t1, y0, tableau, times, rtol, atol, max_step, first_step):
-    """SciPy's Runge-Kutta steps from t0 to t1: (y at `times`, y at the end, steps, did a step get too small?). Their lengths are
-    constants for derivatives, but the last, which ends at t1."""
-    steps, nodes, weights, dense, order = tableau
-    direction, span = np.where(t1 >= t0, 1.0, -1.0), constant(np.abs(t1 - t0))
-    stages, n, m = len(nodes), len(y0), len(times)
-    t, y, k = t0 * 1.0, y0, f(t0, y0)
-    h_abs = _first_step(f, t0, y0, k, span, direction, order, rtol, atol, max_step) if first_step is None else first_step * 1.0
-    h_abs, out, at, count, failed, rejected = constant(h_abs), np.zeros((m, n), y0.dtype), 0, 0, False, False
-    while direction * (t1 - t) > 0:
-        least = 10 * np.abs(np.nextafter(t, direction * np.inf) - t)
-        h_abs = np.minimum(np.maximum(h_abs, least), max_step)
-        last = direction * (t + h_abs * direction - t1) >= 0
-        t_new = np.where(last, t1, t + h_abs * direction)
-        h = t_new - t
-        slopes = np.zeros((stages, n), y0.dtype)
-        slopes[0], y_new = k, y
-        for s in range(1, stages):
-            y_new = y + h * (steps[s] @ slopes)
-            slopes[s] = f(t + nodes[s] * h, y_new)
-        scale = atol + np.maximum(np.abs(y), np.abs(y_new)) * rtol
-        error = constant(_rms(h * (weights @ slopes) / scale))
-        factor = 0.9 * np.maximum(error, 1e-300) ** (-1.0 / (order + 1))
-        if error < 1:
-            while at < m and direction * (times[np.minimum(at, m - 1)] - t_new) <= 0:
-                x = (times[at] - t) / h
-                out[at] = y + h * ((x ** np.arange(1, dense.shape[1] + 1)) @ dense.T @ slopes)
-                at = at + 1
-            factor = np.minimum(1.0 if rejected else 10.0, factor)
-            t, y, k, rejected, count = t_new, y_new, slopes[stages - 1], False, count + 1
-        else:
-            factor, rejected = np.maximum(0.2, factor), True
-            if h_abs <= least:
-                failed = True
-                break
-        h_abs = constant(np.abs(h) * factor)
-    return out, y, count, failed
-
 
 @written("scipy.integrate.solve_ivp", always=True)
 def solve_ivp(
     fun, t_span, y0, method="RK45", t_eval=None, dense_output=False, events=None, vectorized=False, args=None, **options
 ):
-    """scipy.integrate.solve_ivp by RK45 or RK23, with SciPy's steps; for Radau, BDF and LSODA by a Rosenbrock method, to the tolerances.
-
-    At the times `t_eval`; without, at the two ends only, since the number of steps is not known before. The steps are constants for
-    derivatives.
+    """scipy.integrate.solve_ivp by RK45, RK23 or DOP853, with SciPy's steps; for Radau, BDF and LSODA by a Rosenbrock method, to the
+    tolerances, at the times `t_eval` only. The steps are constants for derivatives.
     """
     t0, t1 = t_span
     rtol, atol = options.get("rtol", 1e-3), options.get("atol", 1e-6)
-    tableau = _tableau(method) if isinstance(method, str) else None
-    stiff = isinstance(method, str) and method in ("Radau", "BDF", "LSODA")
-    if tableau is None and not stiff:
+    explicit, stiff = method in METHODS, isinstance(method, str) and method in ("Radau", "BDF", "LSODA")
+    if not explicit and not stiff:
         raise UnsupportedError(
-            f"scipy.integrate.solve_ivp(method={method!r}): 'RK45', 'RK23', 'Radau', 'BDF' and 'LSODA' are compiled"
+            f"scipy.integrate.solve_ivp(method={method!r}): {', '.join(map(repr, METHODS))}, 'Radau', 'BDF' and 'LSODA' are compiled"
         )
-    if events is not None or dense_output:
-        raise UnsupportedError("scipy.integrate.solve_ivp with events or dense_output: give the times in t_eval=")
-    if t_eval is None:
+    if events is not None:
         raise UnsupportedError(
-            "scipy.integrate.solve_ivp without t_eval=: how many steps there are depends on data; give the times"
+            "scipy.integrate.solve_ivp with events: give the times in t_eval=, and look for the event in the result"
+        )
+    if stiff and (t_eval is None or dense_output):
+        raise UnsupportedError(
+            f"scipy.integrate.solve_ivp(method={method!r}) takes other steps here than SciPy: give the times in t_eval="
         )
     y0 = np.asarray(y0)
     y0 = y0 if y0.dtype.kind in "fc" else y0.astype(np.float64)
     extra = () if args is None else args
     f = lambda t, y: np.asarray(fun(t, y, *extra)).astype(y0.dtype)
-    times = np.asarray(t_eval)
+    times, solution = None if t_eval is None else np.asarray(t_eval), None
     max_step, first = options.get("max_step", np.inf), options.get("first_step")
     if stiff:
         out, count, failed = rosenbrock(f, t0, t1, y0, times, rtol, atol, max_step, first)
     else:
-        out, _, count, failed = _integrate(f, t0, t1, y0, tableau, times, rtol, atol, max_step, first)
+        run = lambda at: steps_of(METHODS[method], f, t0, t1, y0, at, rtol, atol, max_step, first)
+        if times is not None:
+            out, count, failed, *_ = run(times)
+        if dense_output or times is None:
+            _, count, failed, ends, ys, between = run(None)
+            ends, ys = np.array(ends), np.array(ys)
+            solution = interpolant(ends, ys, np.array(between), np.where(t1 >= t0, 1.0, -1.0)) if dense_output else None
+            times, out = (ends, ys) if times is None else (times, out)
     return SimpleNamespace(
-        t=times, y=out.T, success=~np.asarray(failed), status=np.where(failed, -1, 0), message="", nsteps=count, sol=None,
+        t=times, y=out.T, success=~np.asarray(failed), status=np.where(failed, -1, 0), message="", nsteps=count, sol=solution,
         t_events=None, y_events=None,
     )  # fmt: skip
 
@@ -262,9 +200,8 @@ def odeint(func, y0, t, args=(), Dfun=None, full_output=0, rtol=None, atol=None,
     y0, t = np.atleast_1d(np.asarray(y0) + 0.0), np.asarray(t) + 0.0
     f = lambda s, y: np.atleast_1d(np.asarray(func(s, y, *args) if tfirst else func(y, s, *args))).astype(y0.dtype)
     tight = 1.49012e-8
-    out, _, _, failed = _integrate(
-        f, t[0], t[-1], y0, _tableau("RK45"), t, tight if rtol is None else rtol, tight if atol is None else atol, np.inf, None
-    )
+    rtol, atol = (tight if x is None else x for x in (rtol, atol))
+    out, _, failed, *_ = steps_of(METHODS["RK45"], f, t[0], t[-1], y0, t, rtol, atol, np.inf, None)
     if failed:
         raise ValueError("scipy.integrate.odeint: a step became too small; the equation is stiff, or has a singularity")
     out[0] = y0

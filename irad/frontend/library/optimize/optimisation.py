@@ -4,6 +4,7 @@ The search itself is a constant for derivatives. Two of Newton's steps from what
 it right to first order, the second to third.
 """
 
+import inspect
 from types import SimpleNamespace
 
 import numpy as np
@@ -315,8 +316,9 @@ def least_squares(fun, x0, jac="2-point", bounds=(-np.inf, np.inf), method="trf"
 @written("scipy.optimize.curve_fit", always=True)
 def curve_fit(f, xdata, ydata, p0=None, sigma=None, absolute_sigma=False, **options):
     """scipy.optimize.curve_fit: the parameters and their covariance."""
-    if p0 is None:
-        raise UnsupportedError("scipy.optimize.curve_fit: give p0=")
+    if p0 is None and not _unbounded(options.get("bounds")):
+        raise UnsupportedError("scipy.optimize.curve_fit with bounds: give p0=")
+    p0 = np.ones(len(inspect.signature(f).parameters) - 1) if p0 is None else p0
     weight = 1.0 if sigma is None else 1.0 / np.asarray(sigma)
     r = lambda p: (f(xdata, *[p[k] for k in range(len(p))]) - ydata) * weight
     found = least_squares(r, p0, bounds=options.get("bounds"))
