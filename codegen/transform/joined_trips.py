@@ -70,9 +70,11 @@ class _Joiner(Loops):
     def pair(self, block: list[kf.Stmt], ahead: kf.For, back: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
         """The block with both loops in one; raises Unfit."""
         a, b = _index(block, ahead), _index(block, back)
-        back = replace(back, body=direct(back.body))
         trips = kf.count(ahead)
-        if trips != kf.count(back) or kf.trips(ahead) == 0 or bound([ahead]) & bound([back]):
+        if trips != kf.count(back) or kf.trips(ahead) == 0:
+            raise Unfit
+        back = replace(back, body=direct(back.body))
+        if bound([ahead]) & bound([back]):
             raise Unfit
         changing = assigned([*block[a:b], back])
         if not changing.isdisjoint(symbols(*(integer(x) for l in (ahead, back) for x in (l.lo, l.hi)))):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import cast
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply
-from irad.codegen.kernel.mentions import assigned, reads
+from irad.codegen.kernel.mentions import reads, reads_of
 from irad.codegen.kernel.substitute import substituted
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import is_float
@@ -35,52 +35,65 @@ def direct(body: Sequence[kf.Stmt]) -> list[kf.Stmt]:
 
     `w = var(c)`, loops that change `w`, `c = w`: between them nothing reads `c`, so they may as well change `c`.
     """
-    while (pair := _copy(body, _Counts(body))) is not None:
-        body = _with(body, *pair)
-    return list(body)
+    found = _Copies(body)
+    return _with(body, found.to, found.gone) if found.to else list(body)
 
 
-class _Counts:
-    """How often names are read, assigned and declared."""
+class _Copies:
+    """Copies that are handed back, found in one walk. `to`: the variables that they are copies of; `gone`: the ids of their statements."""
 
     def __init__(self, body: Sequence[kf.Stmt]):
-        self.uses = Counter(reads(body))
-        self.changes = Counter(s.name for s in kf.walk(body) if isinstance(s, kf.Assign))
-        self.made = Counter(s.name for s in kf.walk(body) if isinstance(s, kf.Var))
+        self.uses, self.made, self.at = Counter[str](), Counter[str](), 0
+        self.last: dict[str, int] = {}  # where a name is read or assigned last
+        self.changes: dict[str, list[tuple[int, int, kf.Assign]]] = {}  # where a variable is assigned: places, and ids of blocks
+        self.vars: list[tuple[int, int, kf.Var]] = []
+        self.to: dict[str, str] = {}
+        self.gone: set[int] = set()
+        self.visit(body)
+        for (
+            at,
+            block,
+            var,
+        ) in self.vars:  # outer ones first: what they are copies of then has the uses and changes of those inside
+            if isinstance(var.init, str) and is_float(var.dtype):
+                self.merge(at, block, var, self.to.get(var.init, var.init))
+
+    def visit(self, block: Sequence[kf.Stmt]) -> None:
+        for s in block:
+            self.at += 1
+            if isinstance(s, kf.Var):
+                self.made[s.name] += 1
+                self.vars.append((self.at, id(block), s))
+            elif isinstance(s, kf.Assign):
+                self.changes.setdefault(s.name, []).append((self.at, id(block), s))
+                self.last[s.name] = self.at
+            for inner in kf.blocks(s):
+                self.visit(inner)
+            for name in reads_of(s):  # after those in it: a `while` reads its condition after its test
+                self.uses[name] += 1
+                self.last[name] = self.at
+
+    def merge(self, at: int, block: int, var: kf.Var, of: str) -> None:
+        changes = self.changes.get(of, ())
+        if not self.made[var.name] == 1 == len(changes) == self.uses[of] or self.made[of] > 1:
+            return
+        end, where, back = changes[0]
+        if where == block and end > at and back.value == var.name and self.last[var.name] == end:
+            self.to[var.name] = of
+            self.gone |= {id(var), id(back)}
+            self.uses[of] = self.uses[var.name] - 1
+            self.changes[of] = self.changes.get(var.name, [])
 
 
-def _copy(body: Sequence[kf.Stmt], n: _Counts) -> tuple[kf.Var, kf.Assign] | None:
-    """The declaration of a copy of a variable and the statement that hands it back."""
-    for k, s in enumerate(body):
-        if (
-            isinstance(s, kf.Var)
-            and isinstance(s.init, str)
-            and is_float(s.dtype)
-            and n.made[s.name] == 1 == n.changes[s.init] == n.uses[s.init]
-        ):
-            back = [j for j, t in enumerate(body) if isinstance(t, kf.Assign) and t.name == s.init and t.value == s.name]
-            after = body[back[0] + 1 :] if back else ()
-            if back and back[0] > k and n.made[s.init] <= 1 and s.name not in {*reads(after), *assigned(after)}:
-                return s, body[back[0]]  # type: ignore[return-value]
-        for part in (getattr(s, p, None) for p in ("body", "then", "orelse")):
-            if part is not None and (found := _copy(part, n)) is not None:
-                return found
-    return None
+def _with(body: Sequence[kf.Stmt], to: Mapping[str, str], gone: Set[int]) -> list[kf.Stmt]:
+    """The statements without the copies."""
 
+    def inside(block: Sequence[kf.Stmt]) -> list[kf.Stmt]:
+        kept = (s for s in block if id(s) not in gone)
+        assign = lambda s: replace(s, name=to[s.name]) if isinstance(s, kf.Assign) and s.name in to else s
+        return [kf.with_blocks(assign(s), inside) for s in kept]
 
-def _with(body: Sequence[kf.Stmt], var: kf.Var, back: kf.Assign) -> list[kf.Stmt]:
-    """The statements without the copy."""
-    out: list[kf.Stmt] = []
-    for s in body:
-        if s is var or s is back:
-            continue
-        if isinstance(s, (kf.For, kf.If)):
-            parts = {p: _with(getattr(s, p), var, back) for p in ("body", "then", "orelse") if hasattr(s, p)}
-            s = replace(s, **parts)
-        elif isinstance(s, kf.Assign) and s.name == var.name:
-            s = replace(s, name=back.name)
-        out.append(substituted(s, {var.name: back.name}) if var.name in set(reads([s])) else s)  # type: ignore[dict-item]
-    return out
+    return [substituted(s, to) if not to.keys().isdisjoint(reads([s])) else s for s in inside(body)]  # type: ignore[arg-type]
 
 
 def sum_of(body: Sequence[kf.Stmt], var: str, dtype: str) -> SumOfTrips | None:
