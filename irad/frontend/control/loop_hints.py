@@ -1,47 +1,172 @@
-"""What a loop carried when it was read before in the same activation, where its fixed point starts from; and what data decide of that."""
+"""What a loop carried when it was read before, where its fixed point starts from; and what data decide of that.
+
+The body of a loop is read several times, and so are the loops in it: were each to begin anew, the readings of a body would multiply
+with each loop around it. What a loop carries can only become wider where what it starts with is wider, so it starts from what it
+carried when that was the same, or narrower (chaotic iteration: Cousot, Cousot, "Abstract interpretation: a unified lattice model",
+1977).
+"""
 
 from __future__ import annotations
 
+import ast
 import collections
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from irad.core.foreign import base_items
 from irad.core.ir import Value
+from irad.core.lazy_dataclass import dataclass
+from irad.core.types import I64
+from irad.errors import IradError
 from irad.frontend.control.filling import holes
 from irad.frontend.control.merge import Joiner
-from irad.frontend.control.templates import Ary, Num, equal
+from irad.frontend.control.regions import run_region
+from irad.frontend.control.sequences import Range, Seq
+from irad.frontend.control.templates import Ary, Composite, Null, Num, Opt, Template, equal, number, structure
 from irad.frontend.control.trips import Carry
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import UNDEFINED, Array, Maybe, Nullable
-from irad.frontend.values.runs import Run
+from irad.frontend.values.objects import UNDEFINED, Array, Maybe, Nullable, is_number
+from irad.frontend.values.runs import Run, has_run
 from irad.frontend.values.state import Name, Storage
 
-
-def take_hints(r: Reader, stmt: Any, carries: dict[Any, Carry]) -> None:
-    """Start from what the same loop carried."""
-    known = r.hints.get((stmt, r.frame.env), ([], []))
-    for name, template in known[0]:
-        place, joiner = Name(r.frame.env, name), Joiner()
-        init = place.get()
-        t = joiner.join(template, init)
-        if init is not UNDEFINED and equal(t, template) and isinstance(t, Num):
-            carries[place.key] = Carry(place, init, t)
-    for name in known[1]:
-        array = r.frame.env.names.get(name)
-        if type(array) is Array:
-            whole = Array(array.cell)
-            carries[Storage(array.cell).key] = Carry(Storage(array.cell), array.cell.content, Ary(whole.type, (array, array)))
+_MOST = 1000  # things that a loop may start with, for its next reading to start from this one
+_KEPT = 4  # of the last readings of a loop
 
 
-def leave_hints(r: Reader, stmt: Any, carries: dict[Any, Carry]) -> None:
-    """Note what a loop carries, once that is settled."""
-    env = r.frame.env
-    names = [(c.place.name, c.template) for c in carries.values() if isinstance(c.place, Name) and c.place.owner is env]
-    written = {id(c.place.owner) for c in carries.values() if isinstance(c.place, Storage)}
-    cells = [n for n, x in env.names.items() if type(x) is Array and id(x.cell) in written]
-    r.hints[stmt, env] = (names, cells)
+@dataclass(frozen=True)
+class Known:
+    """What a loop carried: variables with their templates (`filled`: see Carry), and arrays that are stored into, by the variables that
+    hold them."""
+
+    names: list[tuple[int, str, Template, bool]]
+    cells: list[str]
+
+
+class Hints:
+    """What is known of a loop (irad.frontend.control.rolled) that is about to be read."""
+
+    def __init__(self, loop: Any):
+        self.loop, self.r, self.stmt = loop, loop.r, loop.loop.stmt
+        frame = self.r.frame
+        self.owners = (frame.env, frame.flags, frame.loops[-1])
+        self.kinds = _Kinds(self.r).of_loop(loop.seq, loop.scopes) if isinstance(self.stmt, (ast.For, ast.While)) else None
+
+    def take(self) -> bool:
+        """Start from what the same loop carried when it started with the same, or less; True if it is followed then which array each
+        variable holds."""
+        kept = () if self.kinds is None else reversed(self.r.hints.get(self.stmt, ()))
+        found = next((x for x in kept if wider(x[0], self.kinds)), None)
+        if found is None:
+            return False
+        _, known, rotated, tracked = found
+        self.loop.rotated |= rotated
+        self.start(known)
+        return bool(tracked)
+
+    def start(self, known: Known) -> None:
+        """Let the loop carry that, as far as it fits what is there before it."""
+        carries, joiner = self.loop.carries, Joiner()
+        carries.clear()
+        for owner, name, template, filled in known.names:
+            place = Name(self.owners[owner], name)
+            init = place.get()
+            t = template if filled else joiner.join(template, init)
+            if (init is UNDEFINED) is filled and equal(t, template):
+                carries[place.key] = Carry(place, init, t, filled)
+        for name in known.cells:
+            array = self.owners[0].names.get(name)
+            if type(array) is Array:
+                whole, cell = Array(array.cell), Storage(array.cell)
+                carries[cell.key] = Carry(cell, array.cell.content, Ary(whole.type, (array, array)))
+
+    def note(self) -> Known:
+        """What it carries, once that is settled."""
+        carries = self.loop.carries.values()
+        number = {id(env): k for k, env in enumerate(self.owners)}
+        mine = [c for c in carries if isinstance(c.place, Name) and id(c.place.owner) in number and _plain(c.template)]
+        written = {id(c.place.owner) for c in carries if isinstance(c.place, Storage)}
+        return Known(
+            [(number[id(c.place.owner)], c.place.name, c.template, c.filled) for c in mine],
+            [n for n, x in self.owners[0].names.items() if type(x) is Array and id(x.cell) in written],
+        )
+
+    def leave(self, known: Known) -> None:
+        """Keep it for the next reading."""
+        if self.kinds is not None:
+            kept = self.r.hints.setdefault(self.stmt, collections.deque(maxlen=_KEPT))
+            kept.append((self.kinds, known, self.loop.rotated, self.loop.arrays.tracked is not None))
+
+
+def _plain(t: Template) -> bool:
+    """Is it made of numbers and arrays of known extents?"""
+    if isinstance(t, Ary):
+        return t.type.static
+    if isinstance(t, (Opt, Null)):
+        return _plain(t.child) and (isinstance(t, Opt) or t.other is None)
+    return isinstance(t, Num) or (isinstance(t, Composite) and t.cls is tuple and all(map(_plain, t.kids)))
+
+
+class _TooMany(Exception):
+    """There are too many things to compare."""
+
+
+class _Kinds:
+    """What things are made of, as far as what is computed from them is alike."""
+
+    def __init__(self, r: Reader):
+        self.r, self.left = r, _MOST
+        self.met: dict[int, int] = {}
+
+    def of_loop(self, seq: Seq | None, scopes: Iterable[tuple[Any, ...]]) -> Any:
+        """Of all that a loop may read; None if that is not to be said."""
+        found: list[Any] = []
+        try:
+            for env, head, *_ in scopes:
+                found += [(n, self.of(x)) for n, x in env.names.items() if head is None or n in head]
+                while (env := env.parent) is not None:
+                    found += [(n, self.of(x)) for n, x in env.names.items()]
+            found += [self.of(place.get()) for place in self.r.state.outside.values()]
+            if seq is not None and not isinstance(seq, Range):
+                found.append(self.of(run_region(self.r, lambda: seq.get(Arr(Value(I64), True))).result))
+        except (_TooMany, IradError):
+            return None
+        return tuple(found)
+
+    def of(self, x: Any) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise _TooMany
+        if isinstance(x, Array) and x.shape:
+            return ("array", x.type)
+        if is_number(x) or isinstance(x, Array):
+            t = number(x)
+            return ("number", t.dtype, t.weak, t.mixed, None if isinstance(x, (Arr, Array)) else repr(x))
+        if isinstance(x, (Maybe, Nullable)):
+            return (type(x), self.of(x.value))
+        if isinstance(x, str):
+            return ("text", x)
+        if x is None or not isinstance(x, tuple) and not self.r.state.is_made(x) or has_run(x):
+            return ("is", x)
+        node = structure(x)
+        if node is None:
+            return ("is", x)
+        if not isinstance(x, tuple) and self.met.setdefault(id(x), len(self.met)) != len(self.met) - 1:
+            return ("again", self.met[id(x)])
+        return (node[0], str(node[1]), *map(self.of, node[2]))
+
+
+def wider(a: Any, b: Any) -> bool:
+    """Is all of the second kinds as in the first, or a number that is not known there?"""
+    if a is b:
+        return True
+    if type(a) is not tuple or type(b) is not tuple or len(a) != len(b):
+        return not isinstance(a, tuple) and type(a) is type(b) and bool(a == b)
+    if a[:1] == ("is",):
+        return b[0] == "is" and a[1] is b[1]
+    if a[:1] == ("number",):
+        return bool(a[:4] == b[:4]) and b[4] in (None, a[4])
+    return all(map(wider, a, b))
 
 
 def noted(r: Reader, stmt: Any, key: Any, final: Any) -> Any:

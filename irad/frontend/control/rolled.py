@@ -14,7 +14,7 @@ from irad.frontend.control.holders import is_last_result
 from irad.frontend.control.list_rules import OfLoop
 from irad.frontend.control.loop_arrays import ArrayRules, another, unchanged
 from irad.frontend.control.loop_containers import Containers
-from irad.frontend.control.loop_hints import leave_hints, mark, noted, take_hints
+from irad.frontend.control.loop_hints import Hints, mark, noted
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.regions import Emitted, EveryTripRaises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
@@ -71,8 +71,8 @@ class Rolled:
         self.lists = OfLoop(
             None if self.count is None else affine_of(self.count), self._unbounded, self.r.room if self.checks else None
         )
-        take_hints(self.r, self.loop.stmt, self.carries)
-        if self.loop.stmt in self.r.tracked:
+        hints = Hints(self)
+        if hints.take() or self.loop.stmt in self.r.tracked:
             self.arrays.track()
         for _ in range(_ATTEMPTS):
             body = self._body()
@@ -81,13 +81,14 @@ class Rolled:
                 return
             if self._update(body) or not self.arrays.settled(self.carries, body):
                 continue
-            leave_hints(self.r, self.loop.stmt, self.carries)
+            known = hints.note()
             try:
                 self._emit(body)
+                hints.leave(known)
                 return
             except Rotate:
                 self.rotated = True
-                self.carries.clear()
+                hints.start(known)
             except Track:
                 self.arrays.track()
         raise StructureError("the types of the variables of this loop do not settle after several trips")

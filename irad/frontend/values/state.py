@@ -175,6 +175,7 @@ class State:
         self.dated = False  # do logs keep their history?
         self.epoch = 0  # another one whenever something from outside, no array among the arguments, may have changed
         self.watches: list[Watch] = []
+        self.outside: dict[tuple[Any, ...], Place] = {}  # what has changed of that
 
     @property
     def log(self) -> Log:
@@ -202,7 +203,8 @@ class State:
 
     def _note(self, place: Place) -> None:
         log = self.log
-        self._watched(place.owner)
+        if self._watched(place.owner) == 0 and not isinstance(place, Storage):
+            self.outside[place.key] = place
         if len(self.logs) == 1 or self._own(place.owner, log):
             return
         if self.dated and log.builder is not None:
@@ -210,12 +212,13 @@ class State:
         if place.key not in log.old:
             log.old[place.key] = (place, place.get())
 
-    def _watched(self, owner: Any) -> None:
+    def _watched(self, owner: Any) -> int:
         stamp = self.stamp(owner)
         if stamp == 0:
             self.epoch = next(CLOCK)
         if self.watches and stamp < self.watches[-1].start:
             self.watches[-1].old[id(owner)] = stamp, owner
+        return stamp
 
     def stamp(self, owner: Any) -> int:
         """When a thing was made: 0 is before the program."""
