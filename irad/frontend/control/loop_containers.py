@@ -134,9 +134,15 @@ class Containers:
         """Containers that variables were given may not change from now on where they are known otherwise: which would is not followed."""
         around = self._around()
         mine = {id(x) for x in self.entered}
+        started = [self.r.state.stands_for.get(id(final), (None, None))[1] for _, _, final in found]
+        handed = [
+            x is not None and x is not init for x, (_, init, _) in zip(started, found)
+        ]  # `a, b = b, a`: after some trips each may be any
         for k, (node, init, final) in enumerate(found):
             others = [x for j, x in enumerate(found) if j != k and x[0] is not node]
-            known = [x for x in (init,) if x is not None and perhaps_none and (around(x) or is_known(self.r, x))]
+            before = [init] if perhaps_none else []
+            before += [x for x, another in zip(started, handed) if another and handed[k]]
+            known = [x for x in before if x is not None and (around(x) or is_known(self.r, x))]
             if final is not None and self.r.state.locked(final):
                 known.append(final)
             elif final is not None and id(final) not in mine and self.r.state.born(final) is not body.builder:

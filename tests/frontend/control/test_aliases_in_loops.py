@@ -452,3 +452,43 @@ def test_arrays_in_containers_of_two_names(f: Callable[..., Any]) -> None:
     for n in (0, 1, 2, 3):
         for got, want in zip(c(X.copy(), n), f(X.copy(), n), strict=True):
             np.testing.assert_array_equal(got, want)
+
+
+def test_lists_that_change_places_in_a_loop_with_a_loop_inside() -> None:
+    """After some trips each variable may hold either list: a change through another name of one would not be seen."""
+
+    def changed_outside(x, s):
+        w = [s, 0.5]
+        u, v = w, [1.0, s]
+        for _ in range(len(x)):
+            u, v = v, u
+            for j in range(3):
+                s = s + x[j]
+        w[0] = 7.0
+        return u[0], v[0], s
+
+    def changed_inside(x, s):
+        w = [s, 0.5]
+        u, v = w, [1.0, s]
+        for _ in range(len(x)):
+            u, v = v, u
+            for j in range(3):
+                s = s + x[j]
+        u[0] = 7.0
+        return w[0], v[0], s
+
+    def known_by_nobody_else(x, s):
+        u, v = [s, 0.5], [1.0, s]
+        for _ in range(len(x)):
+            u, v = v, u
+            for j in range(3):
+                s = s + x[j]
+        u[0] = 7.0
+        return u[0], v[0], s
+
+    for n in (4, 5):
+        x = np.ones(n)
+        for f in (changed_outside, changed_inside):
+            with pytest.raises(irad.UnsupportedError, match="one of several"):
+                irad.compile(f)(x, 0.25)
+        assert irad.compile(known_by_nobody_else)(x, 0.25) == known_by_nobody_else(x, 0.25)
