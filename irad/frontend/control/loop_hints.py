@@ -141,7 +141,7 @@ class _Kinds:
             return ("array", x.type)
         if is_number(x) or isinstance(x, Array):
             t = number(x)
-            return ("number", t.dtype, t.weak, t.mixed, None if isinstance(x, (Arr, Array)) else repr(x))
+            return ("number", t.dtype, t.weak, t.mixed, t.sides, None if isinstance(x, (Arr, Array)) else repr(x))
         if isinstance(x, (Maybe, Nullable)):
             return (type(x), self.of(x.value))
         if isinstance(x, str):
@@ -165,7 +165,7 @@ def wider(a: Any, b: Any) -> bool:
     if a[:1] == ("is",):
         return b[0] == "is" and a[1] is b[1]
     if a[:1] == ("number",):
-        return bool(a[:4] == b[:4]) and b[4] in (None, a[4])
+        return bool(a[:-1] == b[:-1]) and b[-1] in (None, a[-1])
     return all(map(wider, a, b))
 
 
