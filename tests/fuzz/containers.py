@@ -157,6 +157,10 @@ class Containers(Program):
         if self.has("comprehensions", 0.5):
             forms += [
                 f"w = [a * 0.5 + {v} for a in w]",
+                "w = [t := 0.5 * t + a for a in w]",
+                f"s += 0.1 * sum(t := 0.5 * t - a for a in {xs})",
+                f"s += 0.1 * ([t := a for a in {xs} if a > {self.number(0)}] or [t])[-1]",
+                "if len(w) < 6: w *= 2",
                 f"s += sum([a for a in {xs} if a > {self.number(0)}]) * 0.1",
                 f"s += 0.1 * len([a for a in {xs} if a > t])",
                 f"s += 0.1 * sum(a * b for a, b in zip({xs}, x))",

@@ -507,6 +507,9 @@ class Program:
             ]
             forms += [
                 f"{s}.extend(v * 2 for v in {s}[:1])",
+                f"ys = [f0 := 0.5 * f0 + v for v in {s}[:3]]",
+                f"if len({s}) < 4: {s} *= 2",
+                f"{s}[:1] += [{self.f(1)}]",
                 f"{s} = [{self.f(1)}] * 3",
                 f"del {s}[0]",
                 f"{s} = {s}[:]",

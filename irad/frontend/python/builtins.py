@@ -165,7 +165,7 @@ def tuple_(r: Reader, obj: Any = ()) -> Any:
 
 
 @builtin(dict)
-def dict_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
+def dict_(r: Reader, obj: Any = (), /, **kwargs: Any) -> Any:
     obj = obj.whole(r) if isinstance(obj, Stands) else obj
     if isinstance(obj, dict):
         return r.state.made(dict(obj) | kwargs)
@@ -185,7 +185,7 @@ def set_(r: Reader, obj: Any = ()) -> Any:
 
 
 @builtin(collections.Counter)
-def counter_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
+def counter_(r: Reader, obj: Any = (), /, **kwargs: Any) -> Any:
     counts = isinstance(obj, dict) or (is_mapped(obj) and issubclass(type(obj).MAPPED, dict))
     out = with_keys(r, collections.Counter, obj if counts else _any_number(r, obj))
     r.call(r.getattr(out, "update"), [kwargs]) if kwargs else None

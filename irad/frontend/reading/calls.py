@@ -127,7 +127,8 @@ def _super(r: Reader) -> Any:
         env = env.parent
     cell = lambda: fn.__closure__[fn.__code__.co_freevars.index("__class__")].cell_contents
     cls = env.names["__class__"] if isinstance(env, Env) else cell()
-    return _after(cls, r.frame.env.names[r.frame.liveness.node.args.args[0].arg])
+    taken = r.frame.liveness.node.args
+    return _after(cls, r.frame.env.names[[*taken.posonlyargs, *taken.args][0].arg])
 
 
 def _after(cls: type, first: Any) -> Any:

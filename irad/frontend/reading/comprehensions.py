@@ -97,6 +97,19 @@ def _targets(g: ast.comprehension) -> frozenset[str]:
     return frozenset(n.id for n in ast.walk(g.target) if isinstance(n, ast.Name))
 
 
+@expression(ast.NamedExpr)
+def walrus(r: Reader, e: ast.NamedExpr) -> Any:
+    """name := value; in a comprehension, too, it is a variable of the function."""
+    value, here = r.perhaps(e.value), r.frame.env
+    while FILLED in r.frame.env.locals:
+        r.frame.env = r.frame.env.parent
+    try:
+        assign(r, e.target, value)
+    finally:
+        r.frame.env = here
+    return value
+
+
 def each(r: Reader, generators: list[ast.comprehension], consume: Callable[[], None], first: Any = None) -> None:
     """Run `consume` for each combination of the generators' elements that passes their conditions."""
     g, rest = generators[0], generators[1:]
@@ -171,7 +184,8 @@ def _listed(r: Reader, e: ast.ListComp | ast.SetComp | ast.DictComp, element: Ca
         except Varies:
             out = r.state.made([])
             append = Method(out, "append")
-            appended(r, e.generators, lambda: r.call(append, [element()]), first)
+            named = frozenset(n.target.id for n in ast.walk(e) if isinstance(n, ast.NamedExpr))
+            appended(r, e.generators, lambda: r.call(append, [element()]), first, named)
     return out
 
 

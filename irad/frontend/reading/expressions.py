@@ -127,13 +127,6 @@ def usable(r: Reader, name: str, value: Any, env: Env) -> Any:
     return value
 
 
-@expression(ast.NamedExpr)
-def walrus(r: Reader, e: ast.NamedExpr) -> Any:
-    value = r.perhaps(e.value)
-    r.state.assign(Name(r.frame.env, e.target.id), value)  # type: ignore[attr-defined]
-    return value
-
-
 @expression(ast.Lambda)
 def lambda_(r: Reader, e: ast.Lambda) -> Any:
     return make_closure(r, e, "<lambda>")

@@ -212,7 +212,7 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
     return r.state.made(out) if m.name == "copy" else out
 
 
-def _filled(r: Reader, owner: Any, *args: Any, **kwargs: Any) -> None:
+def _filled(r: Reader, owner: Any, /, *args: Any, **kwargs: Any) -> None:
     """`__init__` of a container."""
     if isinstance(owner, (tuple, frozenset)):
         return
@@ -226,7 +226,7 @@ def _filled(r: Reader, owner: Any, *args: Any, **kwargs: Any) -> None:
     _updated(r, owner, *args, **kwargs) if isinstance(owner, (dict, set)) else extend(r, owner, *args) if args else None
 
 
-def _updated(r: Reader, owner: Any, *args: Any, **kwargs: Any) -> None:
+def _updated(r: Reader, owner: Any, /, *args: Any, **kwargs: Any) -> None:
     """`update` of a dict or set."""
     if isinstance(owner, dict):
         new = r.call(dict, list(args), kwargs)

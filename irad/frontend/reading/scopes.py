@@ -135,7 +135,7 @@ def _is_slot(obj: Any, name: str) -> bool:
     return isinstance(found_in_class(type(obj), name), types.MemberDescriptorType)
 
 
-def _update(r: Reader, self: Attributes, *args: Any, **kwargs: Any) -> None:
+def _update(r: Reader, self: Attributes, /, *args: Any, **kwargs: Any) -> None:
     given = r.call(dict, list(args), kwargs)
     if not isinstance(given, dict):
         raise UnsupportedError(f"the attributes of {describe(self.of)} get names that depend on data")

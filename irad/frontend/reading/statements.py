@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import CODE, is_mapped, is_value
+from irad.core.foreign import CODE, found_in_class, is_mapped, is_value
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block
@@ -216,7 +216,7 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
         value = r.perhaps(s.value)
         r.at(s)
         new = _augmented(r, name, old, value)
-        if new is not old:
+        if new is not old or isinstance(found_in_class(type(obj), s.target.attr), property):
             r.setattr(obj, s.target.attr, new)
 
 

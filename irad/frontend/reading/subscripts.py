@@ -378,9 +378,8 @@ def augmented_item(r: Reader, obj: Any, key: Any, name: str, value: Any, read: C
     if not isinstance(obj, Array):
         old = r.getitem(obj, key) if read is None else read()
         new = augmented(r, name, old, value)
-        if new is not old or not (
-            isinstance(obj, Structured) or of_class(type(obj), "__setitem__") in _PLAIN_STORES
-        ):  # else it is there
+        plain = isinstance(obj, Structured) or of_class(type(obj), "__setitem__") in _PLAIN_STORES
+        if new is not old or not plain or isinstance(key, slice):  # else it is there
             r.setitem(obj, key, new)
         return
     k, v = r.operand(index_like(r, key)), r.operand(array_like(r, value))
@@ -422,8 +421,11 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
     method = special_method(r, old, f"__{IN_PLACE[name].rstrip('_')}__", absent=True)
     if method is not None:
         return r.call(method, [value])
-    if isinstance(old, list) and name == "add":
+    if isinstance(old, (list, collections.deque)) and name == "add":
         extend(r, old, value)
+        return old
+    if isinstance(old, list) and name == "mul":
+        r.setitem(old, slice(None), r.operator(name, old, value))
         return old
     if isinstance(old, (dict, set)) and not isinstance(value, (Arr, Array)):
         joined_in_place(r, old, value)

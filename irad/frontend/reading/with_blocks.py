@@ -23,6 +23,7 @@ from irad.frontend.python.builtins import unwatched
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.statements import assign
+from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import describe, is_traced_deep
 from irad.ops.control import raise_if
 
@@ -142,7 +143,10 @@ def _managed(r: Reader, s: ast.With, manager: Any, body: Callable[[Any], None]) 
             raise
         del r.frames[depth:]
         del r.frame.loops[loops:]
-        if r.truth(leave(type(seen), seen, None)) is not True:
+        swallowed = r.truth(leave(type(seen), seen, None))
+        if isinstance(swallowed, Arr):
+            raise UnsupportedError("whether this __exit__ swallows the exception depends on data; use try and except") from None
+        if not swallowed:
             raise
         return
     inside = current().nodes[before:]

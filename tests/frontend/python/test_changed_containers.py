@@ -91,3 +91,61 @@ def test_a_store_that_is_not_seen_is_refused(change: Any) -> None:
 
     with pytest.raises(irad.UnsupportedError, match="stores into an array"):
         irad.compile(f)(1.0)
+
+
+class Box:
+    def __init__(self) -> None:
+        self.held, self.stored = [1.0], 0
+
+    @property
+    def inside(self) -> list[float]:
+        return self.held
+
+    @inside.setter
+    def inside(self, value: list[float]) -> None:
+        self.held, self.stored = value, self.stored + 1
+
+
+def test_augmented_assignment_changes_the_container_that_has_other_names() -> None:
+    def lists(xs: Any, x: Any) -> Any:
+        ys, zs = xs, [xs]
+        xs *= 2
+        zs[0] += (x,)
+        if x > 1:
+            ys *= 2
+        xs[1:2] += [x, x]
+        return ys, xs is zs[0]
+
+    def others(d: Any, x: Any) -> Any:
+        e, t, b = d, (x,), Box()
+        u = t
+        d += [x, 1.0]
+        t *= 2
+        b.inside += [x]
+        b.inside *= 2
+        return list(e), u, t, b.held, b.stored
+
+    for x in (0.5, 2.5):
+        a, b = [1.0, 2.0], [1.0, 2.0]
+        assert irad.compile(lists)(a, x) == lists(b, x) and a == b
+        p, q = (collections.deque([1.0, 2.0], maxlen=3) for _ in "ab")
+        assert irad.compile(others)(p, x) == others(q, x) and p == q
+
+
+class Named(Box):
+    def __init__(self, x: Any, /, **names: Any):
+        super().__init__()
+        self.x, self.names = x, names
+
+
+def test_keywords_of_any_name() -> None:
+    def f(x: Any) -> Any:
+        n = Named(x, x=2 * x, self=3)
+        d: dict[Any, Any] = dict(r=x, obj=1, self=2)
+        d.update(r=2 * x, owner=3, items=4)
+        seen: dict[Any, Any] = {}
+        seen[x] = 1.0
+        seen.update(items=2.0, self=3.0)
+        return d, dict(collections.Counter(r=1, obj=2)), len(seen), n.x, n.names
+
+    assert irad.compile(f)(1.5) == f(1.5)

@@ -901,3 +901,57 @@ def test_what_is_sent_is_what_the_yield_gives() -> None:
     )
     with pytest.raises(TypeError, match="just-started"):
         irad.compile(lambda x: scaled(x[0]).send(x[1]))(x)
+
+
+def named(x: np.ndarray) -> Any:
+    t, n = 0.0, 0
+    sums = [t := t + v for v in x]
+    kept = [last := v for v in x if v > 0]
+    found = any((hit := v) > 2.5 for v in x)
+    table = np.array([(t := 0.5 * t + v) for v in x])
+    rows = [[n := n + 1 for _ in row] for row in x.reshape(2, -1)]
+    largest = max(t := t + v for v in x)
+    return sums, kept, last, found, hit, table, rows, n, largest, t
+
+
+def test_a_comprehension_names_variables_of_the_function() -> None:
+    for x in (np.array([1.5, -2.0, 4.0, 0.25]), np.sin(np.arange(40.0)), np.arange(4.0)):
+        agrees(named, x)
+
+    def total(x: Any) -> Any:
+        t = 0.0
+        return sum([t := t * x[1] + v for v in x]) + t
+
+    np.testing.assert_array_equal(irad.grad(total)(np.array([1.0, 2.0, 4.0])), [11.0, 18.0, 2.0])
+
+    def inner(x: Any) -> Any:
+        c = 1.0
+
+        def add() -> Any:
+            nonlocal c
+            return [c := c * v for v in x]
+
+        return add(), c
+
+    agrees(inner, x)
+
+
+class Swallows:
+    def __init__(self, v: Any):
+        self.v = v
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: Any) -> Any:
+        return self.v > 1
+
+
+def test_an_exit_of_which_data_decide_whether_it_swallows_is_refused() -> None:
+    def f(x: Any) -> Any:
+        with Swallows(x):
+            raise ValueError
+        return x
+
+    with pytest.raises(UnsupportedError, match="swallows"):
+        irad.compile(f)(2.0)

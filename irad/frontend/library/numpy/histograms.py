@@ -80,6 +80,10 @@ def _edges(x, bins, limits):
         low, high = 0.0, 1.0
     else:
         low, high = (np.min(x), np.max(x)) if limits is None else limits
+        if low > high:
+            raise ValueError("max must be larger than min in range parameter.")
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise ValueError(f"{'autodetected' if limits is None else 'supplied'} range of [{low}, {high}] is not finite")
     dtype, same = np.result_type(low, high, x), low == high
     if dtype.kind != "f":
         dtype = np.float64

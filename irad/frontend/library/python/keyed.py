@@ -101,7 +101,7 @@ class KeyedDict(Keyed):
 
     MAPPED = dict
 
-    def __init__(self, items=(), **names):
+    def __init__(self, items=(), /, **names):
         self.names = []
         self.held = []
         self._begin()
@@ -217,7 +217,7 @@ class KeyedDict(Keyed):
         new.names, new.held = list(self.names), list(self.held)
         return new
 
-    def update(self, items=(), **names):
+    def update(self, items=(), /, **names):
         """Store the items of a dict, or pairs, and those given by name."""
         if isinstance(items, KeyedDict):
             for i in range(len(items.names)):
@@ -278,7 +278,7 @@ class KeyedDefaultDict(KeyedDict):
 
     MAPPED = collections.defaultdict
 
-    def __init__(self, default_factory=None, items=(), **names):
+    def __init__(self, default_factory=None, items=(), /, **names):
         self.default_factory = default_factory
         super().__init__(items, **names)
 

@@ -18,7 +18,7 @@ def _pooled(xs, pool):
 class KeyedDictOf(KeyedDict):
     """A dict of containers of one kind: KeyedList, KeyedSet, or a dict with its default_factory, if it has one."""
 
-    def __init__(self, kind, items=(), **names):
+    def __init__(self, kind, items=(), /, **names):
         self.kind = kind
         super().__init__(items, **names)
 
@@ -127,7 +127,7 @@ class Values:
 class KeyedDefaultDictOf(KeyedDictOf, KeyedDefaultDict):
     """A collections.defaultdict of containers."""
 
-    def __init__(self, kind, default_factory=None, items=(), **names):
+    def __init__(self, kind, default_factory=None, items=(), /, **names):
         self.kind = kind
         KeyedDefaultDict.__init__(self, default_factory, items, **names)
 
@@ -180,7 +180,7 @@ class KeyedDictOfArrays(KeyedDictOf):
 class KeyedDefaultDictOfArrays(KeyedDictOfArrays, KeyedDefaultDict):
     """A collections.defaultdict of arrays that are changed in place."""
 
-    def __init__(self, kind, default_factory=None, items=(), **names):
+    def __init__(self, kind, default_factory=None, items=(), /, **names):
         self.kind = kind
         KeyedDefaultDict.__init__(self, default_factory, items, **names)
 
