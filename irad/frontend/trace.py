@@ -161,6 +161,8 @@ class _Attempt:
                 writes = written_back(r, put, outcome, self._result)
                 self.once = rely_on_others(self.reader)
             except IradError as e:
+                if e.site is not None and (again := self._restart(e)) is not None:
+                    raise again from None
                 raise e.at(definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
         for cls, asked in self.classes.items():

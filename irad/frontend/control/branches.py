@@ -9,12 +9,12 @@ import numpy as np
 
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
+from irad.core.once import import_later
 from irad.core.types import I64, Type
 from irad.frontend.control.filling import Maker, holes, leaves, watch_sides, zero
 from irad.frontend.control.holders import held_around, is_known, is_last_result, known
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
 from irad.frontend.control.merge import Joiner
-from irad.frontend.control.special import site_of
 from irad.frontend.control.templates import Ary, Bad, Composite, Opt, Same, Template, arrays_in
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
@@ -138,7 +138,7 @@ class Merge:
                 f"a {type(place.owner).__name__} is changed under a condition that depends on data so that {t.message}; "
                 "keep its length and types the same on both paths"
             )
-            e.site = site_of(self.r, place.owner)
+            e.site = import_later("irad.frontend.reading.keyed").differing(self.r, place.owner, a, b)
             raise e
         return t
 

@@ -181,7 +181,7 @@ def _asked(r: Reader, e: ast.expr, a_list: bool) -> bool:
     """Is an expression to make something whose keys data decide, or a list of such things?"""
     if a_list:
         return e in r.keyed or any(getattr(x, "made_by", None) is e for x in r.keyed)
-    return any(x in r.keyed for x in alike(r, e))
+    return any(x in r.keyed or any(getattr(k, "made_by", None) is x for k in r.keyed) for x in alike(r, e))
 
 
 @functools.cache

@@ -13,7 +13,7 @@ import collections
 import functools
 from typing import Any
 
-from irad.core.foreign import is_mapped
+from irad.core.foreign import is_mapped, own_names
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.control.generators import opened, uncounted
@@ -21,6 +21,7 @@ from irad.frontend.control.holders import known_by_name
 from irad.frontend.control.special import alike, at_site, site_of
 from irad.frontend.library.python.keyed import KeyedDefaultDict, container, read_out
 from irad.frontend.library.python.keyed_arrays import KeyedArray, named, watching
+from irad.frontend.library.python.keyed_by_name import KeyedByName, all_keys, field, fields
 from irad.frontend.library.python.keyed_lists import KeyedList, refused
 from irad.frontend.library.python.keyed_values import CLASSES, OF, OF_ARRAYS, KeyedListOf
 from irad.frontend.python.numbers import builtin
@@ -39,6 +40,8 @@ def made(r: Reader, e: ast.expr, out: Any) -> Any:
     if cls is list:
         kind = _kind(r, (e,))
         return r.call(KeyedList, [out], {}) if kind is None else r.call(KeyedListOf, [kind, out], {})
+    if cls is dict and not any(x in r.keyed for x in alike(r, e)) and all(type(k) is str for k in out):
+        return r.call(KeyedByName, [ByName(e), [*out.items()]], {})
     if isinstance(out, collections.defaultdict):
         return _new(r, cls, e, [out.default_factory, [*out.items()]])
     if isinstance(out, collections.Counter):
@@ -90,6 +93,37 @@ class _Holds:
 
     made_by: ast.expr
     kind: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class ByName:
+    """What the next reading is told of an expression: its dict has known texts as keys, some of which are there on some paths only."""
+
+    made_by: ast.expr
+
+
+def differing(r: Reader, d: Any, *contents: Any) -> Any:
+    """The same, for a dict that gets other keys on some path, where these are all known texts; for others the expression, or None."""
+    site = site_of(r, d)
+    known = type(d) is dict and all(type(x) is dict and all(type(k) is str for k in x) for x in contents)
+    return ByName(site) if known and site is not None and ByName(site) not in r.keyed else site
+
+
+@builtin(field)
+def field_(r: Reader, key: Any, of: Any) -> str:
+    return f"[{key}]" if type(key) is str else all_keys_(r, of)
+
+
+@builtin(fields)
+def fields_(r: Reader, of: Any) -> list[str]:
+    return [name for name in own_names(of) if name[0] == "["]
+
+
+@builtin(all_keys)
+def all_keys_(r: Reader, of: Any) -> Any:
+    error = UnsupportedError("all keys of a dict are asked for, of which some are there on some paths only")
+    error.site = of.made_by.made_by
+    raise error
 
 
 def _kind(r: Reader, made_by: tuple[ast.expr, ...]) -> Any:

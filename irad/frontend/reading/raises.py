@@ -9,12 +9,12 @@ from typing import Any, NoReturn
 from irad.core.types import is_complex
 from irad.errors import UnsupportedError
 from irad.frontend.control.facts import learn
+from irad.frontend.control.flow import branch
 from irad.frontend.control.regions import Dead, kept_exception, known_exception, raise_always, said
 from irad.frontend.python.texts import needs_reading, template_of, text_of
 from irad.frontend.reader import Reader, statement
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Text, class_of_number
-from irad.ops.control import raise_if
 from irad.ops.text import MOST, PARTS, Slot, with_fields
 
 
@@ -88,15 +88,13 @@ def assert_(r: Reader, s: ast.Assert) -> None:
     ok = r.condition(s.test)
     if ok is True:
         return
-    message = r.expr(s.msg) if s.msg is not None else ""
-    exc = AssertionError(*([message] if s.msg is not None else []))
-    r.at(s)
+
+    def failed() -> None:
+        exc = AssertionError(*([r.expr(s.msg)] if s.msg is not None else []))
+        r.at(s)
+        raise_exception(r, exc)
+
     if not isinstance(ok, Arr):
-        if not any(map(needs_reading, exc.args)):
-            raise exc
-        name, template, operands = described(r, exc)
-        raise_always(name, template, [o.value for o in operands])
-        raise Dead
-    name, template, operands = described(r, exc)
-    raise_if(~ok.value, *(o.value for o in operands), exc=name, message=template)
+        failed()
+    branch(r, ok, lambda: None, failed)  # only where it fails is the message made
     learn(r, ok, True)

@@ -163,7 +163,9 @@ def send(r: Reader, stream: Stream, value: Any) -> Any:
 
 
 def _opened(r: Reader, x: Any) -> Any:
-    """iter(x); of a view of a dict by data, its elements by position, so that several are gone over side by side."""
+    """iter(x); of a dict by data or a view of it, its elements by position, so that several are gone over side by side."""
+    if is_mapped(x) and hasattr(type(x), "keys"):
+        x = r.call(r.getattr(x, "keys"), [])
     if not (is_mapped(x) and hasattr(type(x), "at")):
         return opened(r, x)
     size = r.call(len, [x])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -730,3 +731,25 @@ def test_arrays_that_are_known_and_equal_on_both_paths():
     for x in (np.array([0.5, 2.0, 3.0]), np.array([-0.5, -2.0, 3.0]), np.array([0.5, -2.0, 3.0])):
         assert np.isclose(g(x), f(x))
         irad.check_grads(f, (x,), modes=("rev",))
+
+
+class Named:
+    def __init__(self, width: Any, name: str) -> None:
+        assert width > 0, f"no width: {self}"
+        self.name, self.width = name, width
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def test_the_message_of_an_assert_is_made_where_it_fails():
+    """Here it cannot be made: the object has no name yet."""
+
+    def f(x):
+        return Named(x[0], "a").width * x[1]
+
+    g = irad.compile(f)
+    assert g(np.array([2.0, 3.0])) == 6.0
+    for call in (f, g):
+        with pytest.raises(AttributeError, match="has no attribute 'name'"):
+            call(np.array([-2.0, 3.0]))

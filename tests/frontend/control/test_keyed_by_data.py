@@ -249,3 +249,22 @@ def test_known_sets_and_sets_by_data() -> None:
         irad.compile(lambda x: len(frozenset([1]) | {int(v) for v in x}))(x)
     with pytest.raises(irad.UnsupportedError, match="joined in place"):
         irad.compile(lambda x, s: s.update({int(v) for v in x}))(x, {7})
+
+
+def test_dicts_beside_numbers():
+    """enumerate and zip of the dict itself, not of a view of it."""
+
+    def f(x):
+        d = {}
+        for v in x:
+            d[int(v * 5)] = v
+        total = 0.0
+        for i, k in enumerate(d):
+            total += (i + 1) * k * d[k]
+        for i, k in zip(range(2, 4), d):
+            total += i * k
+        return total
+
+    x = np.array([0.3, 0.5, 0.45, 0.1, 0.7])
+    assert np.isclose(irad.compile(f)(x), f(x))
+    irad.check_grads(f, (x,), modes=("rev",))
