@@ -189,7 +189,7 @@ def _run_leaves(t: Grown, xs: list[Any], read: Any) -> list[Value]:
 
 def _sized_leaves(t: Sized, content: Any) -> list[Value]:
     """The extent and the array with room."""
-    v = content.value if isinstance(content, Arr) else constant(content)
+    v = cast_to(content.value if isinstance(content, Arr) else constant(content), t.type.dtype)
     n = v.type.shape[t.axis]
     if t.checked and dim_interval(n)[1] > t.most:
         raise_if(dim_value(n) > t.most, exc=Outgrown.__name__, message=room.MESSAGE, keeps=())

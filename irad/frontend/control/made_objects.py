@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from irad.frontend.control.templates import Bad, Composite, Kinds, Opt, Pick, Same, Template, bare, structure
-from irad.frontend.values.choices import MOST, Outside, is_object, one_of, things
+from irad.frontend.control.templates import Bad, Composite, Kinds, Opt, Pick, Same, Template, bare, made_of, structure
+from irad.frontend.values.choices import MOST, Outside, is_object, made_things, one_of, shape_of
 from irad.frontend.values.objects import UNDEFINED, Choice
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def joined(joiner: Joiner, t: Template, b: Any) -> Template | None:
     """The template of a variable that is an object, or one of several, on each of two paths (or has a template); None for others."""
     a = list(t.kids) if isinstance(t, Kinds) else _of_pick(t.options) if isinstance(t, Pick) else _of(t)
-    rest = list(things(b) or ())
-    if not a or not rest or not all(map(_may_be_made, rest)):
+    rest = list(made_things(b))
+    if not a or not rest or not all(map(_may_be_made, rest)) or all(map(_is_list, (*a, *rest))):
         return None
     pairs: list[tuple[Template | None, Any]] = []
     for k in a:
@@ -32,31 +32,29 @@ def joined(joiner: Joiner, t: Template, b: Any) -> Template | None:
     if len(pairs) == 1:
         return None
     kids = [_joined(joiner, k, x) for k, x in pairs]
-    made = [s[:2] for k in kids if (s := _structure(k)) is not None]
+    made = [s for k in kids if (s := made_of(k)) is not None]
     if len(kids) > MOST or any(isinstance(bare(k), Bad) for k in kids) or any(made.count(s) > 1 for s in made):
         return None
     return Kinds(tuple(kids))
 
 
 def _may_be_made(x: Any) -> bool:
-    return is_object(x) or type(x) is functools.partial
+    return is_object(x) or type(x) in (functools.partial, list, tuple)
+
+
+def _is_list(x: Any) -> bool:
+    """Lists of several lengths are no several lists."""
+    return type(x) is list or (isinstance(x, Template) and (made_of(Opt(x)) or (None,))[0] is list)
 
 
 def _of(t: Template) -> list[Template]:
-    found = things(t.obj) if isinstance(t, Same) else None
-    return _of_pick(found or ())
+    if isinstance(t, Composite) and t.cls in (list, tuple):
+        return [t]
+    return _of_pick(made_things(t.obj)) if isinstance(t, Same) else []
 
 
 def _of_pick(options: Any) -> list[Template]:
     return [Same(x) for x in options] if all(map(_may_be_made, options)) else []
-
-
-def _structure(t: Template) -> Any:
-    """The class and attributes of an object that is made on a path."""
-    node = bare(t)
-    if isinstance(node, Same) and node is not t:  # it has no attributes
-        return (structure(node.obj) or (None,))[:2]
-    return (node.cls, node.meta) if isinstance(node, Composite) else None
 
 
 def _partner(joiner: Joiner, k: Template, others: list[Any]) -> Any:
@@ -65,14 +63,14 @@ def _partner(joiner: Joiner, k: Template, others: list[Any]) -> Any:
     if isinstance(k, Same):
         if (found := next((x for x in others if x is k.obj), None)) is not None:
             return found
-        shape = structure(first(k.obj))
+        shape = shape_of(structure(first(k.obj)))
         stays = there.has(k.obj) and not there.stands(k.obj)
     else:
-        shape, stays = _structure(k), False
+        shape, stays = made_of(k), False
     for x in others:
-        other = structure(second(x))
+        other = shape_of(structure(second(x)))
         lasts = stays or (there.has(x) and not there.stands(x))
-        if shape is not None and other is not None and not lasts and shape[:2] == other[:2]:
+        if shape is not None and other is not None and not lasts and shape == other:
             return x
     return None
 
@@ -99,7 +97,7 @@ def opened(x: Choice, there: Callable[[Any], bool] | None, open_: Callable[[Any]
     if there is None or not all(map(_may_be_made, x.options)):
         return Bad(f"it is {one_of(x.options)}, by data, some of which are made on one path")
     kids = tuple(Same(o) if there(o) else Opt(open_(o)) for o in x.options)
-    made = [s for k in kids if (s := _structure(k)) is not None]
+    made = [s for k in kids if (s := made_of(k)) is not None]
     if any(made.count(s) > 1 for s in made):
         return Bad("it is one of several objects of one class that are made on one path")
     return Kinds(kids)

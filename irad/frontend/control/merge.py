@@ -34,7 +34,6 @@ from irad.frontend.control.templates import (
     differ,
     disagrees,
     equal,
-    few,
     is_zero_d,
     join_numbers,
     join_texts,
@@ -210,7 +209,7 @@ class Joiner:
             return found
         picked = pick(t, b, self.there.has)
         one_beginning = isinstance(a, Text) and isinstance(b, Text) and a.operands[0] is b.operands[0]
-        if one_beginning and self.lasting is not None and not few(picked):
+        if one_beginning and self.lasting is not None and not _few(picked):
             return join_texts(self.join, t, a, b, True)
         if picked is not None and not (isinstance(picked, Pick) and type(picked.options[0]) is not str and self.static()):
             return picked
@@ -244,16 +243,18 @@ class Joiner:
 
     def _arrays(self, t: Template, a: Any, b: Array) -> Template:
         have = t.type if isinstance(t, (Ary, Sized)) else a.type
-        if self.lasting is not None and have.shape == b.type.shape and have.dtype != b.type.dtype and not isinstance(t, Sized):
-            if "bool" not in (have.dtype, b.type.dtype):  # of a branch: of the wider dtype, as numbers are
-                return Ary(Type(promote(have.dtype, b.type.dtype), have.shape), (t.pair[0] if isinstance(t, Ary) else a, b))
+        widens = self.lasting is not None and not isinstance(t, Sized) and "bool" not in (have.dtype, b.type.dtype)
+        dtype = promote(have.dtype, b.type.dtype) if widens else have.dtype  # of a branch: the wider one, as for numbers
+        if have.dtype != b.type.dtype and widens and have.shape == b.type.shape:
+            return Ary(Type(dtype, have.shape), (t.pair[0] if isinstance(t, Ary) else a, b))
         if have != b.type or isinstance(t, Sized):
             words = f"it is an array {have} on one path and an array {b.type} on the other"
             pair = (t.pair[0] if isinstance(t, (Ary, Sized)) else a, b)
             axes = [k for k, (n, m) in enumerate(zip(have.shape, b.type.shape)) if n != m]
             axis = t.axis if isinstance(t, Sized) else axes[0] if axes else 0
             rest = lambda x: [n for k, n in enumerate(x.shape) if k != axis]
-            if self.grower is None or have.dtype != b.type.dtype or have.rank != b.type.rank or rest(have) != rest(b.type):
+            fits = widens or have.dtype == b.type.dtype
+            if self.grower is None or not fits or have.rank != b.type.rank or rest(have) != rest(b.type):
                 by_data = self.lasting is not None and isinstance(a, Array) and not self.static()
                 if not by_data:
                     return Bad(words)
@@ -264,7 +265,7 @@ class Joiner:
                 return Bad(words + "; " + found)
             room, *more = found
             shape = tuple(room if k == axis else n for k, n in enumerate(have.shape))
-            return Sized(have.with_shape(shape), axis, more[0], more[1], more[2], pair, bool(more[3]))
+            return Sized(Type(dtype, shape), axis, more[0], more[1], more[2], pair, bool(more[3]))
         return Ary(have, (t.pair[0] if isinstance(t, Ary) else a, b))
 
     def _lists(self, t: Template, a: Any, b: Any) -> Template | None:
@@ -328,6 +329,11 @@ def _of_any(t: Template) -> Template:
     if isinstance(t, Composite):
         return Composite(t.cls, t.meta, tuple(map(_of_any, t.kids)))
     return open_(t.obj) if isinstance(t, Same) else t
+
+
+def _few(picked: Template | None) -> bool:
+    """Are the strings that a variable may be so few that texts are better told apart as wholes than by how they end?"""
+    return isinstance(picked, Pick) and len(picked.options) <= 8
 
 
 def elements_of(xs: list[Any], element: Template | None, content: Content = _itself) -> Template | None:

@@ -252,6 +252,8 @@ def iterate(r: Reader, obj: Any) -> Seq:
         return obj.elements(r)  # type: ignore[attr-defined,no-any-return]
     if isinstance(obj, range):
         return Seq(len(obj), lambda i: obj[i] if isinstance(i, int) else element_of(r, obj.start, i, obj.step))
+    if isinstance(obj, Choice) and all(type(o) in (list, tuple) for o in obj.options):
+        return Seq(r.call(len, [obj]), lambda i: r.getitem(obj, i), False)
     if isinstance(obj, Choice):
         return Seq(*import_later(_RANGES).of_choice(r, obj))
     if isinstance(obj, Array):

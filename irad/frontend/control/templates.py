@@ -15,7 +15,7 @@ from irad.core.once import import_later
 from irad.core.tree import Attributes, attributes, parts
 from irad.core.types import Dim, Type, complex_dtype, is_complex, is_float, promote
 from irad.frontend.values.arr import Arr, dtype_of
-from irad.frontend.values.choices import OneOf, alike, either, is_object, one_of, options, things
+from irad.frontend.values.choices import OneOf, alike, either, is_object, made_things, one_of, options, shape_of
 from irad.frontend.values.objects import (
     Array,
     Choice,
@@ -295,15 +295,21 @@ def walk(t: Template, *things: Any, content: Callable[[Any], Any] = lambda x: x)
 
 def members(kids: Sequence[Template], x: Any, content: Callable[[Any], Any] = lambda x: x) -> list[Any]:
     """Which of the objects that a variable may be has each template of `Kinds`; None: none has."""
-    own = list(found) if (found := things(x)) is not None and x is not None else []
+    own = made_things(x)
     out: list[Any] = [next((o for o in own if isinstance(k, Same) and o is k.obj), None) for k in kids]
     for n, k in enumerate(kids):
-        node = bare(k)
-        if out[n] is None and isinstance(node, (Composite, Same)) and not isinstance(k, Same):
-            cls, meta = (node.cls, node.meta) if isinstance(node, Composite) else structure(node.obj)[:2]  # type: ignore[index]
+        if out[n] is None and not isinstance(k, Same) and (shape := made_of(k)) is not None:
             rest = [o for o in own if not any(o is y for y in out)]
-            out[n] = next((o for o in rest if (s := structure(content(o))) and s[:2] == (cls, meta)), None)
+            out[n] = next((o for o in rest if shape_of(structure(content(o))) == shape), None)
     return out
+
+
+def made_of(t: Template) -> tuple[Any, ...] | None:
+    """The same, of a thing that is made on a path."""
+    node = bare(t)
+    if isinstance(node, Same) and node is not t:  # it has no attributes
+        return shape_of(structure(node.obj))
+    return (node.cls, node.meta, len(node.kids)) if isinstance(node, Composite) else None
 
 
 def arrays_in(t: Template) -> Iterator[Ary]:
@@ -332,11 +338,6 @@ def pick(
     if not all(map(is_there, both)):
         return None
     return Bad(both) if isinstance(both, str) else Pick(both)
-
-
-def few(picked: Template | None) -> bool:
-    """Are the strings that a variable may be so few that texts are better told apart as wholes than by how they end?"""
-    return isinstance(picked, Pick) and len(picked.options) <= 8
 
 
 def join_texts(join: Callable[[Any, Any], Template], t: Template, a: Any, b: Any, of_branch: bool) -> Template:

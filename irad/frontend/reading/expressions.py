@@ -48,7 +48,7 @@ from irad.frontend.values.objects import (
     python_method,
 )
 from irad.frontend.values.result_layout import of_operation
-from irad.frontend.values.runs import has_run
+from irad.frontend.values.runs import has_run, length_of
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
 
@@ -276,6 +276,8 @@ def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
         return _text_operator(r, name, *xs)
     if name == "add" and all(type(x) is list for x in xs) and any(map(has_run, xs)):
         return r.state.made(lists.joined(r, *xs))
+    if name in ("eq", "ne") and all(type(x) is list for x in xs) and not all(isinstance(length_of(x), int) for x in xs):
+        return _equality(name, import_later("irad.frontend.reading.keyed").lists_equal(r, *xs))
     xs = tuple(r.items(x) if has_run(x) else x for x in xs)
     if name in ("add", "mul") and all(isinstance(x, (list, tuple, int, np.integer)) for x in xs):
         return r.state.made(getattr(operator, name)(*xs))

@@ -18,7 +18,9 @@ from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.control.generators import opened, uncounted
 from irad.frontend.control.holders import known_by_name
+from irad.frontend.control.lists import whole
 from irad.frontend.control.special import alike, at_site, site_of
+from irad.frontend.library.python.grown import equal
 from irad.frontend.library.python.keyed import KeyedDefaultDict, container, read_out
 from irad.frontend.library.python.keyed_arrays import KeyedArray, named, watching
 from irad.frontend.library.python.keyed_by_name import KeyedByName, all_keys, field, fields
@@ -30,6 +32,7 @@ from irad.frontend.reading.comprehensions import FILLED
 from irad.frontend.reading.statements import run_over
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Cell
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
 
@@ -241,3 +244,12 @@ def refused_(r: Reader, condition: Any, message: str) -> None:
         raise_if(holds.value, exc="UnsupportedError", message=message)
     elif holds:
         raise UnsupportedError(message)
+
+
+def lists_equal(r: Reader, a: list[Any], b: list[Any]) -> Any:
+    """a == b of lists, of which data decide how many elements one has."""
+    if a is b:
+        return True
+    if not a or not b:
+        return r.operator("eq", r.call(len, [a], {}), r.call(len, [b], {}))
+    return r.call(equal, [x if has_run(x) else r.state.made([whole(r, x)]) for x in (a, b)], {})

@@ -8,7 +8,7 @@ import enum
 import functools
 import numbers
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -192,8 +192,17 @@ class Outcome:
         found = options(x) if isinstance(x, (Choice, Text)) else None
         if found is None:
             return x
+        if type(found[0]) is not str and any(map(is_traced_deep, found)):
+            return self._of_several(found, number_of(x))
         check_returned(self.r, list(found))
         return Chosen(found, number_of(x))
+
+    def _of_several(self, found: Sequence[Any], at: Arr) -> Any:
+        """One of several things that hold numbers."""
+        *first, out = [with_items(self.r, o, False, self._stays, self._forms) for o in found]
+        for k in reversed(range(len(first))):
+            out = Perhaps(self.r.operator("eq", at, k), first[k], out)
+        return out
 
     def _tree(self, x: Any, results: list[Result], name: str) -> TreeDef:
         node = self._node(x)

@@ -58,6 +58,16 @@ def things(x: Any) -> tuple[Any, ...] | None:
     return (x,) if is_object(x) or _is_known_tuple(x) else options(x)
 
 
+def made_things(x: Any) -> tuple[Any, ...]:
+    """The known things that a variable may be, of which `Kinds` may be made: objects, lists and tuples among them."""
+    return (x,) if type(x) in (list, tuple) else things(x) or ()
+
+
+def shape_of(found: tuple[type, Any, Sequence[Any]] | None) -> tuple[Any, ...] | None:
+    """What two things have in common of which one is made: class, static part and number of children."""
+    return None if found is None else (found[0], found[1], len(found[2]))
+
+
 def _is_known_tuple(x: Any) -> bool:
     return type(x) is tuple and all(type(e) in (int, float, str, bool) for e in x)
 
@@ -162,7 +172,9 @@ class Outside:
             return isinstance(x.__self__, type) or self._is_kept(x.__self__)
         if type(x) is functools.partial:
             return self.has(x.func) and all(map(self._is_kept, (*x.args, *x.keywords.values())))
-        return not is_object(x) or self._lasts(self.born(x))
+        if type(x) is tuple:
+            return all(map(self._is_kept, x))
+        return not (is_object(x) or type(x) is list) or self._lasts(self.born(x))
 
     def _is_kept(self, x: Any) -> bool:
         if isinstance(x, Arr):

@@ -76,3 +76,31 @@ def test_which_array_it_is_is_not_forgotten() -> None:
     for f in (stored, changed):
         with pytest.raises(UnsupportedError, match="copy"):
             irad.compile(f)(X)
+
+
+def test_arrays_of_lengths_and_dtypes_that_data_decide():
+    """They have the wider dtype afterwards, as numbers have."""
+
+    def places(x):
+        at = np.nonzero(x > 0.21)[0]
+        if x[4] < 0:
+            at = np.round((np.nonzero(x > 0.12)[0] + 1) / 2.0)
+        return np.sum(at) * x[0] + len(at)
+
+    def numbers(x):
+        v = x[x > 0.21] * 2
+        if x[4] < 0:
+            v = np.nonzero(x > 0.12)[0]
+        return np.sum(v * x[0]) + np.mean(v / 2)
+
+    def turned(x):
+        v = x[x > 0.21]
+        if x[4] < 0:
+            v = v * 1j
+        return np.sum(np.abs(v + x[0]) ** 2)
+
+    x = np.array([0.3, 0.5, 0.45, 0.1, -0.19, 0.7])
+    for f in (places, numbers, turned):
+        for y in (x, np.abs(x)):
+            assert np.isclose(irad.compile(f)(y), f(y))
+            irad.check_grads(f, (y,), modes=("rev",))

@@ -120,3 +120,34 @@ def test_what_stands_behind_in_a_tuple_is_compared_only_where_it_decides() -> No
     np.testing.assert_allclose(irad.grad(total)(x), want, rtol=1e-8)
     with pytest.raises(ValueError, match="ambiguous"):
         irad.compile(lambda x: (x[0], x) < (x[1], x * 2))(np.array([1.0, 1.0]))
+
+
+def test_whether_lists_are_equal():
+    def of_numbers(x):
+        a, b, c = [v for v in x if v > 0.2], [v for v in x if v > 0.15], [v * 2 for v in x if v > 0.2]
+        same = [a == b, a != c, a == [], [] != a, a == a, a == [x[0], x[1], x[2]], a == [x[0]]]
+        return sum(2.0**k for k, s in enumerate(same) if s)
+
+    def of_lists(x):
+        a, b = [[i for i in range(4) if x[i] > 0.2]], [[i for i in range(4) if x[i] > 0.15]]
+        a.append([i for i in range(4) if x[i] < 0])
+        b.append([3])
+        return (a == b) + 2 * (a[1] == b[1]) + 4 * (a[0] == [])
+
+    def until_empty(x):
+        fronts, n, k = [[i for i in range(4) if x[i] > 0.2]], 0, 0
+        while fronts[k] != []:
+            fronts.append([j for j in fronts[k] if x[j] > 0.3 * (k + 1)])
+            n += len(fronts[k])
+            k += 1
+        return n * x[0]
+
+    x = np.array([0.3, 0.5, 0.45, -0.2])
+    for f in (of_numbers, of_lists, until_empty):
+        g = irad.compile(f)
+        for y in (x, -x, x + 0.3, np.array([0.3, 0.18, 0.45, 0.7])):
+            assert g(y) == f(y)
+    missing = irad.compile(lambda x: [v for v in x if not v < 0.4] == [v for v in x if not v < 0.4])
+    assert missing(x)
+    with pytest.raises(irad.IradError, match="NaN at one place"):
+        missing(np.array([np.nan, 1.0]))

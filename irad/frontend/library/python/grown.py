@@ -1,8 +1,11 @@
-"""sorted() where data decide the order, or how many elements there are, as plain Python that is read."""
+"""sorted() where data decide the order, or how many elements there are, and == of such lists, as plain Python that is read."""
 
 import numpy as np
 
+from irad.frontend.library.python.keyed_lists import refused
+
 _NAN = "sorted() of NaN, which has no order"
+_SAME_NAN = "a comparison of lists with a NaN at one place, which Python finds equal if it is one object; compare numbers"
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 
 
@@ -65,3 +68,15 @@ def order_of(keys):
 
 def in_order(xs, order):
     return [xs[k] for k in order]
+
+
+def equal(a, b):
+    """a == b of two lists."""
+    if len(a) != len(b):
+        return False
+    for i in range(len(b)):
+        x, y = a[i], b[i]
+        if x != y:
+            refused(x != x and y != y, _SAME_NAN)
+            return False
+    return True
