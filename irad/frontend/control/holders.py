@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_library, module_of, of_class, own_attributes
+from irad.core.foreign import base_items, is_instance, is_library, module_of, of_class, own_attributes
 from irad.core.ir import Builder, Node, Value
 from irad.core.once import import_later
 from irad.frontend.activations import Activation
@@ -20,7 +20,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Cell, Closure, Env, Maybe, Method, Nullable
 from irad.frontend.values.reach import full
-from irad.frontend.values.state import Name, Place
+from irad.frontend.values.state import Attribute, Name, Place
 
 _ENDS = (
     Arr, Reader, ast.AST, Builder, Node, Value, np.ndarray, np.generic, str, bytes, int, float, complex, type, types.ModuleType,
@@ -38,20 +38,56 @@ def known_by_name(r: Reader, cell: Cell) -> bool:
     return _count(r, lambda x: isinstance(x, Array) and any(c is cell for c in x.shared()), mine) > 0
 
 
-def names_of(r: Reader, obj: Any) -> int:
-    """How many variables hold a list, dict or object; stops at two."""
-    return _count(r, lambda x: x is obj)
+def names_of(r: Reader, obj: Any, roots: Sequence[Any] = ()) -> int:
+    """How many variables hold a list, dict or object, or what is held by `roots`; stops at two."""
+    return _count(r, lambda x: x is obj, roots)
+
+
+def exchange(r: Reader, old: Any, new: Any) -> None:
+    """Another thing in its place in all variables, containers and attributes that they hold."""
+    seen: set[int] = set()
+
+    def exchanged(x: Any) -> Any:
+        if x is old:
+            return new
+        if type(x) is tuple:
+            items = tuple(map(exchanged, x))
+            return x if all(a is b for a, b in zip(items, x)) else items
+        if id(x) in seen:
+            return x
+        seen.add(id(x))
+        if not r.state.is_made(x) or r.state.locked(x):
+            return x
+        if type(x) in (list, dict):
+            for k, e in list(enumerate(x) if type(x) is list else x.items()):
+                if (other := exchanged(e)) is not e:
+                    r.state.touch(x)
+                    x[k] = other
+        elif is_instance(x):
+            for name, e in own_attributes(x).items():
+                if (other := exchanged(e)) is not e:
+                    r.state.assign(Attribute(x, name), other)
+        return x
+
+    for env in _environments(r):
+        for name, x in list(env.names.items()):
+            if (other := exchanged(x)) is not x:
+                r.state.assign(Name(env, name), other)
 
 
 def variables_of(r: Reader, obj: Any) -> list[Name]:
     """The variables of running activations, and of the functions around them, that hold an object themselves."""
+    return [Name(env, name) for env in _environments(r) for name, x in env.names.items() if x is obj]
+
+
+def _environments(r: Reader) -> list[Env]:
     envs: dict[int, Env] = {}
     for frame in r.frames:
         env: Any = frame.env
         while isinstance(env, Env):
             envs[id(env)] = env
             env = env.parent
-    return [Name(env, name) for env in envs.values() for name, x in env.names.items() if x is obj]
+    return list(envs.values())
 
 
 def known(r: Reader, obj: Any, live: frozenset[str] | None) -> bool:

@@ -14,7 +14,7 @@ from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
-from irad.frontend.control.holders import names_of, variables_of
+from irad.frontend.control.holders import exchange, names_of
 from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.control.special import class_name
 from irad.frontend.control.stands import Stands
@@ -249,7 +249,7 @@ def _added(r: Reader, module: types.ModuleType, name: str) -> bool:
 
 
 def _set_shape(r: Reader, x: Array, shape: Any) -> None:
-    """x.shape = shape: all variables that hold the array hold a view of it in another shape from now on."""
+    """x.shape = shape: whatever holds the array holds a view of it in another shape from now on."""
     if x.cell.outside and not x.steps:
         raise UnsupportedError("the shape of an array of the caller is assigned; write x = x.reshape(...)")
     new = views.reshape_method(r, x, shape)
@@ -257,12 +257,10 @@ def _set_shape(r: Reader, x: Array, shape: Any) -> None:
         raise AttributeError(
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
         )
-    for place in variables_of(r, x):
-        r.state.assign(place, new)
-    if names_of(r, x):
-        raise UnsupportedError(
-            "the shape of an array is assigned that is kept in a list, dict or object; write x = x.reshape(...)"
-        )
+    exchange(r, x, new)
+    gone_over = [seq for frame in r.frames for seq in frame.iterated]  # a loop that has just come to it comes to it once
+    if (n := names_of(r, x)) > 1 or (n and not (gone_over and names_of(r, x, gone_over))):
+        raise UnsupportedError("the shape of an array is assigned that is also kept elsewhere; write x = x.reshape(...)")
 
 
 def _module_variable(r: Reader, module: types.ModuleType, name: str) -> Name:
