@@ -362,6 +362,9 @@ def meet(a: Template, b: Template) -> Template:
         return picked
     if any(isinstance(x, Null) and x.other is not None for x in (a, b)):
         return Bad(f"it is {show(a)} on one path and {show(b)} on the other")
+    if (nothing := [isinstance(x, Same) and x.obj is None for x in (a, b)]) != [False, False]:
+        there = b if nothing[0] else a
+        return there if isinstance(there, Null) else Null(there)
     if isinstance(a, Null) or isinstance(b, Null):
         inner = meet(*(x.child if isinstance(x, Null) else x for x in (a, b)))
         return inner if isinstance(inner, Bad) else Null(inner)

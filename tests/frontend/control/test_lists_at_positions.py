@@ -363,3 +363,33 @@ def test_a_position_that_only_later_trips_do_not_know() -> None:
         for n in (0, 1, 2, 5):
             assert np.isclose(c(0.7, n), f(0.7, n), rtol=1e-13)
             assert np.isclose(g(0.7, n), (f(0.7 + 1e-6, n) - f(0.7 - 1e-6, n)) / 2e-6, rtol=1e-6)
+
+
+def test_none_is_put_into_a_list():
+    """At a position that data decide; what is read may be None then."""
+
+    def labels(x):
+        found = [False] * len(x)
+        for i in range(len(x)):
+            if found[i] == False:  # noqa: E712
+                k = int(np.argmax(x[i:])) + i
+                found[k] = None if x[i] < 0 else 3
+        return sum((i + 1) * x[i] for i in range(len(x)) if found[i] is not None)
+
+    def cleared(x):
+        kept = [v for v in x if v > 0.21]
+        for i in range(len(kept)):
+            if kept[i] > x[2]:
+                kept[i] = None
+        return sum([1.0 if v is None else v * v for v in kept])
+
+    def rows(x):
+        some = [x * k for k in range(4)]
+        some[int(x[0] * 8)] = None
+        return sum(np.sum(row) for row in some if row is not None)
+
+    x = np.array([0.3, 0.52, 0.45, 0.13, -0.19, 0.7])
+    for f in (labels, cleared, rows):
+        for y in (x, x * 0.6, x[::-1] * 0.45):
+            assert np.isclose(irad.compile(f)(y), f(y))
+            irad.check_grads(f, (y,), modes=("rev",))

@@ -374,3 +374,38 @@ def test_assigned_shape():
 
     with pytest.raises(irad.UnsupportedError, match="kept in a list"):
         irad.compile(in_a_list)(X)
+
+
+class _Holder:
+    pass
+
+
+def test_the_shape_of_an_array_that_containers_hold():
+    def in_a_loop(x):
+        a, b = x[:4] * 1, x[1:5] * 2
+        for item in (a, b):
+            item.shape = (2, 2)
+        return np.sum(a @ b)
+
+    def in_containers(x):
+        pair, xs, o = (x[:4] * 1, x[1:5] * 2), [x[:4] * 3], _Holder()
+        o.a = x[1:5] * 1
+        d = {"k": o.a}
+        for item in pair:
+            item.shape = (2, 2)
+        xs[0].shape = (2, 2)
+        o.a.shape = (2, 2)
+        return np.sum(pair[0] @ pair[1] @ xs[0] @ d["k"] @ o.a)
+
+    def twice(x):
+        a = x[:4] * 1
+        for item in (a, a):
+            item.shape = (2, 2) if item.ndim == 1 else (4,)
+        return np.sum(a * np.arange(4))
+
+    x = np.array([0.3, 0.5, 0.45, 0.1, -0.2])
+    for f in (in_a_loop, in_containers):
+        assert np.isclose(irad.compile(f)(x), f(x))
+        irad.check_grads(f, (x,), modes=("rev",))
+    with pytest.raises(irad.UnsupportedError, match="kept elsewhere"):
+        irad.compile(twice)(x)
