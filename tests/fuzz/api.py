@@ -160,7 +160,7 @@ STATE: dict[str, tuple[str, list[str], list[str]]] = {
     "builtin": ("1.0", ["abs(x)", "max({}, x[0])", "pow({}, 2.0)"],
                 ["globals()['abs'] = np.sin", "globals().pop('abs', None)", "globals()['max'] = min", "globals().pop('max', None)", "{} = {c}",
                  "globals()['pow'] = lambda x, y: x - y"]),
-    "zero": ("0.0", ["np.copysign(1.0, {})", "(1.0 if {} > 0.5 else 2.0)", "np.arctan2({}, -1.0)", "(float('inf') if {} == 0.0 else 1.0) * 0.0 == 0.0"],
+    "zero": ("0.0", ["np.copysign(1.0, {})", "(1.0 if {} > 0.5 else 2.0)", "np.arctan2({}, -1.0)", "np.copysign(np.zeros(int(min(2.0, abs({}))) + 1).size, {})", "(float('inf') if {} == 0.0 else 1.0) * 0.0 == 0.0"],
              ["{} = -0.0", "{} = 0.0", "{} = {c}", "{} = float('inf')", "{} = float('nan')", "{} = {n}"]),
     "array": ("np.arange(3.0)", ["{}", "len({})", "{} * np.sum(same)", "{}[0]", "{}.ndim", "({} is x)", "({} is same)"],
               ["{}[0] = {c}", "{} = np.full(3, {c})", "{} = np.full(3, {c}, np.float32)", "{} = np.full(3, {n})", "{} = np.full(3, {c}, '>f8')", "{} = np.full(2, {c})[[0, 1, 0]][::-1]", "{} = same", "same = {}", "{} = x0", "{} = {}.copy()"]),

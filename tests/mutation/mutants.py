@@ -65,13 +65,13 @@ ASSUMPTIONS = [
     mutant("closures-of-one-code", "assumption", "irad/frontend/reading/recursion.py", "    if a.code is not b.code or a.around is not b.around:\n        return False\n",
            "    return a.code is b.code\n", "loops flows python_meaning", features=('closures',)),
     mutant("two-paths", "assumption", CAPTURES, "        if first != path and not isinstance(path.root, Fixed)", "        if False and not isinstance(path.root, Fixed)", "api"),
-    mutant("infinite-flags", "assumption", CAPTURES, '            self.guard(path, "eq", obj)\n            return obj\n        weak =', "            return obj\n        weak =", "api"),
-    mutant("negative-zero", "assumption", CONDITIONS, "    return isinstance(x, (float, complex, np.inexact)) and (x == 0 or x != x)", "    return False", "api"),
+    mutant("infinite-flags", "assumption", CAPTURES, '            self.guard(path, "eq", obj)\n            return obj\n        weak =', "            return obj\n        weak =", "api", features=("zero",)),
+    mutant("negative-zero", "assumption", CONDITIONS, "    return isinstance(x, (float, complex, np.inexact)) and (x == 0 or x != x)", "    return False", "api", features=("zero",)),
 ]
 
 BOUNDARY = [
     mutant("opaque-objects", "boundary", CAPTURES, "            elif self.opaque(obj):\n", "            elif False:\n", "api"),
-    mutant("byte-order", "boundary", "irad/frontend/values/guards.py", 'dtype_name(x.dtype.newbyteorder("="))', "dtype_name(x.dtype)", "layouts api"),
+    mutant("byte-order", "boundary", "irad/frontend/values/guards.py", 'dtype_name(x.dtype.newbyteorder("="))', "dtype_name(x.dtype)", "api", features=("array",)),
     mutant("alignment", "boundary", CONDITIONS, "    return a if a.flags.aligned else a.copy()", "    return a", "layouts", memory=True),
 ]
 
@@ -115,7 +115,7 @@ PYTHON = [
     mutant("round-by-multiplying", "5", "irad/frontend/python/round.py", "        k = _nearest(k, counted - k, error, 0.5)\n", "", "python_meaning", features=('rounding', 'extremes')),
     mutant("ints-and-floats", "5", "irad/frontend/python/compare.py", '    kinds = [dtype_of(v).replace("bool", "i64") for v in (x, y)]\n', "    return None\n    kinds = []\n", "python_meaning", features=('extremes', 'logic', 'branches')),
     mutant("powers-that-overflow", "5", "irad/frontend/numpy/python_scalars.py", "    large = ew.isinf(r) & (ew.isfinite(x) & ew.isfinite(y))", "    large = ew.isinf(r) & ew.isnan(r)", "python_meaning"),
-    mutant("ints-that-overflow", "5", "irad/frontend/numpy/python_scalars.py", "    if exact[0] < LOWEST or exact[1] > HIGHEST:\n        raise_if", "    if False:\n        raise_if", "python_meaning"),
+    mutant("ints-that-overflow", "5", "irad/frontend/numpy/python_scalars.py", "    if exact[0] < LOWEST or exact[1] > HIGHEST:\n        raise_if", "    if False:\n        raise_if", "python_meaning", features=("extremes", "bits")),
     mutant("augmented-read-late", "5", SUBSCRIPTS, "    k = r.operand(key)\n    if views.is_basic(k) and not _is_position(obj, k):\n        return lambda: None\n", "    return lambda: None\n", "python_meaning loops"),
     mutant("numbers-into-integers", "5", SUBSCRIPTS, "            check_scalar(v, obj.type.dtype)\n", "", "layouts"),
     mutant("finally-last", "5", "irad/frontend/control/tries.py", "        block(r, final.statement.finalbody)\n        if any", "        if any", "flows"),
@@ -158,9 +158,9 @@ MUTANTS = [*GUARDS, *ASSUMPTIONS, *BOUNDARY, *MEMORY, *DERIVATIVES, *PYTHON, *PA
 # No machine has found these so far.
 OPEN = frozenset(
     """
-    infinite-flags negative-zero opaque-objects byte-order alignment rows-added-unfilled read-in-place
+    opaque-objects alignment rows-added-unfilled read-in-place
     stores-of-other-trips filled-but-for-one exchanged-buffers branches-not-run squares-of-absolute-values
-    squares-of-roots equal-eigenvalues-undetermined equal-eigenvalues-and-values ints-and-floats ints-that-overflow
+    squares-of-roots equal-eigenvalues-undetermined equal-eigenvalues-and-values ints-and-floats
     augmented-read-late finally-last stores-before-reads invariants-under-conditions raises-moved
     dead-stores-that-are-read one-empty-array wrap-arounds-off-by-one trips-that-meet private-memory-read-first
     vmap-of-loops functions-of-one-of-two conj-copies steps-through-views read-only-arguments

@@ -209,3 +209,16 @@ def test_bits_gcd_and_exponents_of_every_integer_type() -> None:
         if dt != "?":
             for g in (np.gcd, np.lcm):
                 np.testing.assert_array_equal(irad.compile(lambda a, b: g(a, b))(x, x[::-1].copy()), g(x, x[::-1]))  # noqa: B023
+
+
+@pytest.mark.parametrize(
+    "x, limits", [([0.0, np.nan], None), ([0.0, np.inf], None), ([0.0, 1.0], (2.0, 1.0)), ([0.0, 1.0], (0.0, np.inf))]
+)
+def test_a_histogram_of_no_range_raises(x: list[float], limits: tuple[float, float] | None) -> None:
+    a = np.array(x)
+    for f in (lambda a: np.histogram(a, 3, limits), lambda a: np.histogram_bin_edges(a, 3, limits)):
+        with pytest.raises(ValueError) as want:
+            f(a)
+        with pytest.raises(ValueError) as got:
+            irad.compile(f)(a)
+        assert str(got.value) == str(want.value)
