@@ -168,7 +168,7 @@ class _Kernel:
 
     def declare(self, s: Any, lives: dict[str, int]) -> None:
         self.scope[s.name] = s
-        if isinstance(s, kf.Buffer) and s.name == "arena":
+        if isinstance(s, (kf.Buffer, kf.Deref)) and s.name == "arena":
             self.arenas.add(s.name)
         elif isinstance(s, kf.Buffer) and not s.freed or isinstance(s, kf.View) and s.dtype is not None and s.buf in self.arenas:
             self.local.add(s.name)

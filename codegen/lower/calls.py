@@ -3,7 +3,7 @@
 A called kernel takes array parameters and results by address, scalars by value, tapes by the address of their slot (whose
 top is stored before the call and read after it; a tape that the called graph makes has a slot of the caller's), the memory of
 the program results that checks in called graphs keep, then `ctx`, `err` and the depth of calls. Its arena is in its
-frame. Too deep a recursion raises RecursionError before the stack overflows.
+frame if it is small, else from the C library. Too deep a recursion raises RecursionError before the stack overflows.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Param, integer
 from irad.codegen.kernel.lives import GAP
 from irad.codegen.lower.graph import KernelBuilder, Tape, rule
+from irad.codegen.lower.scratch import address_of
 from irad.core.ir import Graph, Node, Value, walk
 from irad.core.types import DTYPES, TAPE
 from irad.ops.tape_flow import NEW, TapeFlow, tapes_of
 
 STACK = 4 << 20  # bytes of machine stack that compiled recursion may use
 FRAME = 512  # bytes of a frame besides its arena, at most
+ARENA = 4096  # bytes of an arena that may lie in a frame
+HEAP = 1 << 30  # bytes of larger ones that a recursion may have in all
 
 
 @rule("call")
@@ -130,7 +133,7 @@ class _Called(KernelBuilder):
         params += [Param(self.result(k), results[k].type.dtype, self.shape(results[k])) for k in _kept_in_calls(self)]
         params += [Param("ctx", "i64", (1 << 20,)), Param("err", "i64", (ERROR_SLOTS,)), Param("depth", "i64", None)]
         self.out.raises.append(ErrorCode("RecursionError", "maximum recursion depth exceeded in compiled code", (), None))
-        too_deep, start = len(self.out.raises), len(self.block)
+        too_deep = len(self.out.raises)
         for k, v in enumerate(graph.params):
             if v.type == TAPE:
                 self._slot_of_caller(v, f"p{k}")
@@ -142,12 +145,36 @@ class _Called(KernelBuilder):
         for v in graph.results:
             if v.type == TAPE:
                 self.store_top(v)
-        if self.views:  # of an arena, which may hold nothing but arrays without elements
-            self.head.insert(0, kf.Buffer("arena", "u8", (max(arena, 1),)))
         zones = 2 * GAP * sum(isinstance(s, kf.Buffer) for s in [*self.head, *kf.walk(self.block)]) if self.out.lives else 0
-        deepest, deep = max(16, min(100_000, STACK // (arena + FRAME + zones))), self.fresh("deep")
-        self.block[start:start] = [kf.Let(deep, "bool", Apply("gt", ("depth", Const(deepest, "i64")))), kf.Raise(deep, too_deep)]
-        return kf.Kernel(name, params, [*self.head, *self.block])
+        inside = arena if arena <= ARENA else 0
+        deepest = min(100_000, STACK // (inside + FRAME + zones), HEAP // max(1, arena - inside))
+        deep = self.fresh("deep")
+        front: list[kf.Stmt] = [
+            kf.Let(deep, "bool", Apply("gt", ("depth", Const(max(deepest, 4), "i64")))),
+            kf.Raise(deep, too_deep),
+        ]
+        if self.views:  # of an arena, which may hold nothing but arrays without elements
+            front += [kf.Buffer("arena", "u8", (max(arena, 1),))] if inside == arena else self._from_heap(arena)
+        return kf.Kernel(name, params, [*front, *self.head, *self.block])
+
+    def _from_heap(self, size: int) -> list[kf.Stmt]:
+        """An arena that the C library gives, and gets back however the kernel is left; it begins at a multiple of 64 bytes."""
+        self.out.symbols.update({s: address_of(s) for s in ("malloc", "free")})
+        self.out.raises.append(ErrorCode("MemoryError", "no memory for a call of a function that calls itself", (), None))
+        given, none, over, at, first, kept, start = map(self.fresh, ("given", "none", "over", "at", "first", "kept", "start"))
+        return [
+            kf.Buffer(kept, "i64", (1,), freed=True),
+            kf.Call("malloc", (Const(size + 64, "i64"),), ("i64", "i64"), given, "i64"),
+            kf.Store(kept, (0,), given),
+            kf.Let(none, "bool", Apply("eq", (given, Const(0, "i64")))),
+            kf.Raise(none, len(self.out.raises)),
+            kf.Let(over, "i64", Apply("bitwise_and", (given, Const(63, "i64")))),
+            kf.Let(at, "i64", Apply("sub", (given, over))),
+            kf.Let(first, "i64", Apply("add", (at, Const(64, "i64")))),
+            kf.Buffer(start, "i64", (1,)),
+            kf.Store(start, (0,), first),
+            kf.Deref("arena", start, 0, "u8", size),
+        ]
 
     def result(self, k: int) -> str:
         return f"k{k}"

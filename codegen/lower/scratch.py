@@ -35,7 +35,7 @@ class Scratch:
             return name
         address, slot = f.fresh("address"), f.fresh("slot")
         f.head.append(kf.Buffer(slot, "i64", (1,)))
-        f.out.symbols.update({s: _address(s) for s in ("malloc", "free")})
+        f.out.symbols.update({s: address_of(s) for s in ("malloc", "free")})
         bytes_ = f.let(Apply("cast", (size * f.itemsize(dtype) + 64,)), "i64", "bytes")
         f.block += [
             kf.Call("malloc", (bytes_,), ("i64", "i64"), address, "i64"),
@@ -55,7 +55,8 @@ class Scratch:
         self._blocks = []
 
 
-def _address(name: str) -> int:
+def address_of(name: str) -> int:
+    """Where a function of the C library is in this process."""
     found = ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
     assert found is not None
     return found

@@ -260,13 +260,20 @@ def _widened(have: Template, want: Template, columns: Iterator[Value], rows: Dim
 class Maker:
     """Builds things back from the values of their holes; `array(template, value)` makes an array object.
 
-    `trip`: how many trips have been made where the things are built: at the start of a trip, or, with `all`, after the loop.
+    `trip`: how many trips have been made where the things are built: at the start of a trip, or, with `all`, after the loop. `handed`: the
+    values are parameters or results of a graph, of which nothing else says how large counts may be.
     """
 
     def __init__(
-        self, values: Sequence[Value], array: Any, made: Any = lambda obj, node: obj, trip: Dim | None = None, all: bool = True
+        self,
+        values: Sequence[Value],
+        array: Any,
+        made: Any = lambda obj, node: obj,
+        trip: Dim | None = None,
+        all: bool = True,
+        handed: bool = False,
     ):
-        self.trip, self.all = trip, all
+        self.trip, self.all, self.handed = trip, all, handed
         self.runs: dict[int, Run] = {}  # id of a template -> what the list holds
         self.sized: list[tuple[Sized, Array]] = []
         self.values: Iterator[Value] = iter(values)
@@ -324,18 +331,19 @@ class Maker:
         most = t.after if self.all else t.most
         start: Dim = 0
         if t.moves:
-            first = next(self.values)
-            bound(first, 0, dim_interval(most)[1])
-            start = affine_of(first)
+            start = self._count(most)
         if t.rate is None:
-            n = next(self.values)
-            bound(n, 0, dim_interval(most)[1])
-            length: Dim = affine_of(n)
+            length: Dim = self._count(most)
         else:
             assert self.trip is not None or not t.rate
             length = t.base + (self.trip * t.rate if self.trip is not None else 0)
         out = self.runs[id(t)] = t.run([next(self.values) for _ in holes(t.element)], length, most, start)
         return out
+
+    def _count(self, most: Dim) -> Dim:
+        n = at_most(next(self.values), most) if self.handed else next(self.values)
+        bound(n, 0, dim_interval(most)[1])
+        return affine_of(n)
 
 
 def watch_sides(sized: list[tuple[Sized, Array]]) -> None:

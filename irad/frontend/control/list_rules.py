@@ -24,6 +24,7 @@ from irad.ops.intervals import bound, dim_interval
 MOST = 2**20  # trips for which room is made at run time; where there may be more, their number must be known
 WRITTEN_OUT = 32  # trips of a loop that is written out where an array changes its size: then all sizes are known
 _LONGEST = 2**26  # elements for which room is made
+_FIRST = 256  # elements for which a call of a function that calls itself has room at least
 NO_BOUND = "a list grows in it by a number of elements that nothing bounds; append them one by one"
 
 
@@ -161,6 +162,23 @@ class OfLoop(Grower):
         before = start.start if start is not None else 0
         moves = (old is not None and old.moves) or any(run is not None and run.start != before for run in map(head, (x or [], y)))
         return Grown(element, rows, 0, None, most, most, checked=True, moves=moves)
+
+
+class OfRecursion(Grower):
+    """The rules for lists that a function returns which calls itself: each call has room for so many elements, which is checked.
+
+    `level`: how much room (irad.core.room); at first for `given` elements, as many as there are in what the function is given.
+    """
+
+    def __init__(self, level: int, given: int):
+        self.level, self.given = level, given
+
+    def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
+        itemsize = max((h.size * h.numpy.itemsize for h in holes(element) if h.static), default=8)
+        rows: Dim = room(self.level - 1, itemsize) if self.level else max(self.given, _FIRST)
+        if old is not None and old.checked:
+            rows = old.rows
+        return Grown(element, rows, 0, None, rows, rows, checked=True)
 
 
 class OfElements(Grower):

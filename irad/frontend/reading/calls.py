@@ -16,9 +16,11 @@ from irad.core.array_classes import ArrayOfClass, stand_in
 from irad.core.foreign import CACHE, is_library, is_mapped, module_of, own_dict
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
+from irad.errors import UnsupportedError
 from irad.frontend.control import varying
 from irad.frontend.control.lists import with_items
 from irad.frontend.control.special import at_site
+from irad.frontend.control.templates import Ary, Composite, show
 from irad.frontend.control.varying import varies
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
@@ -37,6 +39,7 @@ from irad.frontend.transforms.derivatives import MEANINGS, Pullback, apply_trans
 from irad.frontend.transforms.transform import CALLS, Transform, Wrapper
 from irad.frontend.values.callables import Callback, Native, OfOne
 from irad.frontend.values.objects import UNDEFINED, Choice, Closure, Env, Method, Nullable, Stand, Varying, describe
+from irad.frontend.values.runs import has_run, head
 
 
 @expression(ast.Call)
@@ -52,6 +55,10 @@ def call_expression(r: Reader, e: ast.Call) -> Any:
 
 def _called(r: Reader, e: ast.Call, fn: Any, given: Callable[[ast.expr], Any]) -> Any:
     """fn(...), where `given` evaluates the arguments."""
+    if fn is zip and len(e.args) == 1 and isinstance(e.args[0], ast.Starred) and not e.keywords:
+        rows = r.expr(e.args[0].value)
+        r.at(e)
+        return _transposed(r, rows) if has_run(rows) else r.call(zip, r.items(rows))
     args = [r.tabulated(e.args[0])] if len(e.args) == 1 and _takes_table(fn, e.args[0]) else elements(r, e.args, given)
     kwargs: dict[str, Any] = {}
     for k in e.keywords:
@@ -118,6 +125,15 @@ def _keeps_none(fn: Any) -> bool:
 def _takes_table(fn: Any, argument: ast.expr) -> bool:
     """A NumPy function of a comprehension: its elements go straight into an array."""
     return isinstance(argument, (ast.ListComp, ast.GeneratorExp)) and any(fn is f for f in _TABLES)
+
+
+def _transposed(r: Reader, rows: Any) -> Any:
+    """zip(*rows) of a list of as many rows as data decide."""
+    t = head(rows).element  # type: ignore[union-attr]
+    shape = t.type.shape if isinstance(t, Ary) else (len(t.kids),) if isinstance(t, Composite) and t.cls in (tuple, list) else ()
+    if not shape or not isinstance(shape[0], int):
+        raise UnsupportedError(f"zip(*xs) of a list of as many elements as data decide, each of which is {show(t)}")
+    return r.call(import_later("irad.frontend.library.python.standard").columns, [rows, shape[0]])
 
 
 def _super(r: Reader) -> Any:

@@ -17,6 +17,7 @@ from irad.errors import IradError
 from irad.frontend.control.filling import zero
 from irad.frontend.control.flow import branch, inverse
 from irad.frontend.control.generators import as_stream, folded, of_expression, opened
+from irad.frontend.control.lists import joined
 from irad.frontend.control.loops import run_for
 from irad.frontend.control.regions import attempt, run_region
 from irad.frontend.control.sequences import (
@@ -399,7 +400,7 @@ def tuple_(r: Reader, e: ast.Tuple) -> Any:
 
 @expression(ast.List)
 def list_(r: Reader, e: ast.List) -> Any:
-    return at_site(r, e, r.state.made(elements(r, e.elts, r.perhaps)))
+    return at_site(r, e, r.state.made(elements(r, e.elts, r.perhaps, True)))
 
 
 @expression(ast.Set)
@@ -408,12 +409,13 @@ def set_(r: Reader, e: ast.Set) -> Any:
     return at_site(r, e, with_keys(r, set, items, e))
 
 
-def elements(r: Reader, nodes: list[ast.expr], evaluated: Callable[[ast.expr], Any]) -> list[Any]:
-    """Evaluate the elements of a display or the arguments of a call, stars unpacked."""
+def elements(r: Reader, nodes: list[ast.expr], evaluated: Callable[[ast.expr], Any], grows: bool = False) -> list[Any]:
+    """Evaluate the elements of a display or the arguments of a call, stars unpacked. `grows`: they may stand in arrays."""
     out: list[Any] = []
     for n in nodes:
         if isinstance(n, ast.Starred):
-            out += r.items(r.expr(n.value))
+            x = r.expr(n.value)
+            out = joined(r, out, x) if grows and has_run(x) and isinstance(x, list) else out + r.items(x)
         else:
             out.append(evaluated(n))
     return out

@@ -26,10 +26,10 @@ from irad.core.types import Dim, Type
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.activations import Activation, Restart
 from irad.frontend.control.filling import Maker, fresh_array, holes, leaves
-from irad.frontend.control.list_rules import grown_parts
+from irad.frontend.control.list_rules import OfRecursion, grown_parts
 from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import assume_no_return, run_region
-from irad.frontend.control.templates import Bad, Grown, Template, equal
+from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Template, equal
 from irad.frontend.control.tries import check_tried
 from irad.frontend.reader import Reader
 from irad.frontend.reading.kinds import circular, generalised, signature
@@ -57,6 +57,7 @@ _ROUND = (
     "hand them on as arguments"
 )
 _CHECKS = ("RecursionError", "IndexError", "ZeroDivisionError", "OverflowError")
+_MANY = 4096  # elements of lists for which calls make room where lengths are known at run time only; else lengths are known
 _DEEP = 3  # activations that differ in Python numbers only, after which those are traced too
 _COPIES = 24  # of a function in itself that are written out
 _NESTED = 8  # activations of a function while it is to become a graph
@@ -222,7 +223,7 @@ def _known(r: Reader, frame: Activation) -> Record | None:
     if not alike:
         return None
     general = generalised(frame.signature)
-    alike = [x for x in alike if x.signature == general]
+    alike = [x for x in alike if x.signature == general and (not x.done or _has_room(x, frame))]
     homes, stored = _callers(r, frame)
     found = next((x for x in alike if x.serves(homes, stored)), None)
     unfinished = [x for x in alike if not x.done]
@@ -272,7 +273,7 @@ def _read(r: Reader, record: Record, body: Callable[[Activation], Any]) -> Regio
         return record.arrays[-1]
 
     def run() -> Any:
-        maker = Maker(params, array, lambda obj, _: record.changes.made(r, obj))
+        maker = Maker(params, array, lambda obj, _: record.changes.made(r, obj), handed=True)
         frame = record.frame
         env = type(frame.env)(dict(zip(frame.env.names, map(maker.make, record.inputs))), frame.env.parent)
         with r.kept.inside(_homes(record)):
@@ -289,11 +290,18 @@ def _read(r: Reader, record: Record, body: Callable[[Activation], Any]) -> Regio
     return region
 
 
-def _check_room(record: Record, t: Template, x: Any) -> None:
-    """A list must have room where the recursive function keeps it. Raises UnsupportedError."""
-    for grown, xs in grown_parts(t, x):
-        if larger(grown.rows, most_of(xs)) != grown.rows:
-            raise UnsupportedError(_LONGER.format("is given a list that", record.name.removesuffix("_rec")))
+def _has_room(record: Record, frame: Activation) -> bool:
+    """Have the lists that a call hands on room where the recursive function keeps them?"""
+    given = zip(record.inputs, frame.env.names.values())
+    return all(larger(g.rows, most_of(xs)) == g.rows for t, x in given for g, xs in grown_parts(t, x))
+
+
+def _held(t: Template) -> int:
+    """How many elements there are in lists, or rows in arrays, that a function is given."""
+    if isinstance(t, Composite):
+        return max(len(t.kids), *map(_held, t.kids)) if t.kids else 0
+    most = t.most if isinstance(t, Grown) else t.type.shape[0] if isinstance(t, Ary) and t.type.shape else 0
+    return most if isinstance(most, int) else 0
 
 
 def _homes(record: Record) -> list[Home]:
@@ -314,9 +322,11 @@ def _settled(r: Reader, record: Record, region: Region) -> bool:
     """Join what came out with what was assumed; True if they agree."""
     result = region.result.value if isinstance(region.result, Maybe) else region.result
     changed = tuple(k for k, a in enumerate(record.arrays) if a.cell.written)
-    template = open_(result) if record.result is None else Joiner().join(record.result, result)
-    if isinstance(template, Bad) and isinstance(record.result, Grown):
-        raise UnsupportedError(_LONGER.format("returns a list that", record.name.removesuffix("_rec")))
+    given = sum(map(_held, record.inputs))
+    if given > _MANY and any(kind == "extent" for kind, _ in r.leaf_of.values()):
+        raise UnsupportedError(_SIZES.format(record.name.removesuffix("_rec")))
+    joiner = Joiner(grower=OfRecursion(r.room, given))
+    template = open_(result) if record.result is None else joiner.join(record.result, result)
     if isinstance(template, Bad):
         raise UnsupportedError(
             f"what {record.name.removesuffix('_rec')} returns depends on data in its structure: {template.message}"
@@ -382,8 +392,8 @@ def _emit(r: Reader, record: Record, frame: Activation) -> Any:
         raise assume_no_return()
     seen: set[int] = set()
     args = list(frame.env.names.values())
-    for t, x in zip(record.inputs, args):
-        _check_room(record, t, x)
+    if not _has_room(record, frame):
+        raise UnsupportedError(_LONGER.format("is given a list that", record.name.removesuffix("_rec")))
     inputs = [v for t, x in zip(record.inputs, args) for v in leaves(t, x, r.read, seen)]
     arrays = [a for x in args for a in _arrays(x)]
     changed = [arrays[k] for k in record.changed]
@@ -397,7 +407,7 @@ def _emit(r: Reader, record: Record, frame: Activation) -> Any:
     for a, v in zip(changed, outs[n:]):
         r.setitem(a, Ellipsis, Array(_cell(v)))
     record.changes.give(r, containers, outs[n + len(changed) :])
-    return Maker(outs[:n], fresh_array, r.state.made).make(record.result)
+    return Maker(outs[:n], fresh_array, r.state.made, handed=True).make(record.result)
 
 
 def _note_lost(r: Reader, record: Record, arrays: Sequence[Array]) -> None:

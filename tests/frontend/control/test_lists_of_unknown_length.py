@@ -151,3 +151,20 @@ def test_whether_lists_are_equal():
     assert missing(x)
     with pytest.raises(irad.IradError, match="NaN at one place"):
         missing(np.array([np.nan, 1.0]))
+
+
+def test_stars_of_lists_of_unknown_length() -> None:
+    def f(x):
+        h = [(v, v * v) for v in x if v > 0]
+        a, b = zip(*h)
+        first, last = map(list, zip(*h))
+        return [1.0, *a, x[0], *b], len(a), first[0] + last[-1], np.array(list(zip(*h))), [sum(c) for c in zip(*h)]
+
+    c = irad.compile(f)
+    for x in (np.array([1.0, -2.0, 3.0]), np.array([1.0, 2.0, 3.0])):
+        got, want = c(x), f(x)
+        assert got[:3] == want[:3] and np.array_equal(got[3], want[3]) and np.allclose(got[4], want[4], rtol=1e-15)
+    with pytest.raises(ValueError, match="of an empty list"):
+        c(-np.ones(3))
+    total = lambda x: sum(k * v for k, v in enumerate(f(x)[0]))
+    assert np.array_equal(irad.grad(total)(np.array([1.0, -2.0, 3.0])), [1 + 3 + 2 * 4, 0, 2 + 6 * 5])

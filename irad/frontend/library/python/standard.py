@@ -19,6 +19,13 @@ def elements(xs):
     return [xs[k] for k in range(len(xs))]
 
 
+def columns(rows, width):
+    """zip(*rows), of as many rows as data decide."""
+    if not rows:
+        raise ValueError("zip(*xs) of an empty list has no columns to unpack")
+    return iter([tuple([row[k] for row in rows]) for k in range(width)])
+
+
 def repeated_list(xs, n):
     """xs * n of a list."""
     return [x for _ in range(n) for x in xs]
