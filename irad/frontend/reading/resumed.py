@@ -21,7 +21,7 @@ from irad.frontend.control.sequences import ENDED, SENT, Seq, element, iterate, 
 from irad.frontend.reader import Reader
 from irad.frontend.reading.statements import assign, run_over
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Env, Poison
+from irad.frontend.values.objects import Choice, Env, Poison
 from irad.frontend.values.state import Name
 
 _POINT = "point"
@@ -38,7 +38,7 @@ def advance(r: Reader, frame: Activation, state: Env, then: Callable[[Any], Any]
     """then(the next element), or ended() if there is none."""
     position(state)  # refused where it was gone over
     point = state.names[_POINT]
-    if isinstance(point, Poison):
+    if isinstance(point, (Choice, Poison)):
         raise Undecided(_DEPENDS)
     if point == ENDED:
         return ended()
@@ -239,7 +239,7 @@ class _Step:
 def go_on(r: Reader, state: Env) -> None:
     """Run what is left of a generator that was suspended, in its own loops."""
     point = state.names[_POINT]
-    if isinstance(point, Poison):
+    if isinstance(point, (Choice, Poison)):
         raise Undecided(_DEPENDS)
     if point != ENDED:
         _rest(r, state, r.frame.liveness.node.body, (), point)  # type: ignore[arg-type]
