@@ -37,7 +37,7 @@ from irad.ops.control import raise_if
 from irad.ops.core import effects
 
 _RESTARTS = 50
-_STACK = 12_000
+_STACK = 18_000
 _IN_PLACE = ("functions", None)  # among what is fixed: no function becomes a graph but by recursion
 
 
@@ -83,7 +83,7 @@ def trace(
 
 @contextmanager
 def _deep_stack() -> Iterator[None]:
-    """Room for the reader's own recursion: some twenty Python frames for each level of nesting in the user's code."""
+    """Room for the reader's own recursion: up to forty Python frames for each level of nesting in the user's code."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _STACK))
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -568,3 +569,34 @@ def test_methods_of_objects_that_refer_to_each_other() -> None:
     scale = (1 - 0.9**4) ** 2 + 4 * 0.9**6
     np.testing.assert_allclose(value, scale * 14, rtol=1e-14)
     np.testing.assert_allclose(slope, 2 * scale * y, rtol=1e-14)
+
+
+class Endless:
+    def __init__(self, a, b):
+        self.a, self.b, self.n = a, b, 1
+
+    def step(self, v):
+        if self.n > 2:
+            return self.b
+        return self.step(v * 0.5) + self.a[0]
+
+    @functools.cached_property
+    def size(self):
+        self.n += 1
+        return np.sum(self.a * self.a) + self.b
+
+
+def test_an_endless_recursion_of_methods_in_a_branch() -> None:
+    def each(v, a, o):
+        for u in a:
+            o.step(u * 0.1)
+
+    def f(x, s, n):
+        o, c = Endless(x.copy(), np.tanh(s)), 0.0
+        if x[1] > 1.01:
+            for _ in range(n + 2):
+                c += np.tanh(max(o.size, 0.5))
+            o.b = each(o.b, o.a, o)
+
+    with pytest.raises(irad.UnsupportedError, match="calls nest deeper than 400"):
+        irad.compile(f)(np.ones(4), -0.7, 2)
