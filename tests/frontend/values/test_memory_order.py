@@ -17,7 +17,9 @@ A = np.arange(24.0)
 def made(x: Any) -> Any:
     y = np.zeros((2, 3), order="F")
     y[0] = x[0, 0]
-    return y, y + 1.0, np.asfortranarray(x * 2), np.empty_like(y) * 0.0
+    z = np.empty_like(y)
+    z[...] = 3.0
+    return y, y + 1.0, np.asfortranarray(x * 2), z
 
 
 def views(x: Any) -> Any:
