@@ -286,7 +286,7 @@ def test_shapes(expression: str, args: Any) -> None:
     ("np.zeros_like(x)", F),
     ("np.ones_like(x, dtype=int)", A),
     ("np.full_like(x, y)", I, 7),
-    ("np.empty_like(x) * 0", A),
+    ("np.empty_like(x) * 0", I),
     ("np.arange(x)", 5),
     ("np.arange(x, 9)", 2),
     ("np.arange(2, x, 3)", 10),
