@@ -379,3 +379,14 @@ def test_pickled() -> None:
     c = pickle.loads(pickle.dumps(irad.compile(elements, dynamic={"x": 0})))
     assert c.options.dynamic == (("x", (0,)),)
     assert np.isclose(c(np.ones(40)), elements(np.ones(40)))
+
+
+def test_results_with_one_extent_of_the_callers_and_one_that_is_computed() -> None:
+    f = lambda x: x[:, :7] * np.tanh(x[:, 7:14])
+    c = irad.compile(f, dynamic=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for shape in ((8, 15), (30, 14), (5, 40)):
+            x = np.random.default_rng(0).normal(size=shape)
+            np.testing.assert_allclose(c(x), f(x), rtol=1e-14)
+    assert {v.arguments for v in c.versions} == {("f64[n,m]",)}
