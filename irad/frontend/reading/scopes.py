@@ -57,10 +57,14 @@ class Globals(Stands):
         return module_name(r, self.fn, _name(key)) is not UNDEFINED
 
 
-def _name(key: Any) -> str:
+def _name(key: Any, what: str = "globals() with a name") -> str:
     if not isinstance(key, str):
-        raise UnsupportedError("globals() with a name that depends on data: put what it may name into a dict, and choose there")
+        raise UnsupportedError(f"{what} that depends on data: put what it may name into a dict, and choose there")
     return key
+
+
+def _known(key: Any) -> str:
+    return _name(key, "an attribute by a name")
 
 
 def _get(r: Reader, self: Globals, key: Any, default: Any = None) -> Any:
@@ -123,12 +127,6 @@ class Attributes(Stands):
     def length(self, r: Reader) -> int:
         """How many there are."""
         return len(self.names(r))
-
-
-def _known(key: Any) -> str:
-    if not isinstance(key, str):
-        raise UnsupportedError("an attribute by a name that depends on data: put what it may name into a dict, and choose there")
-    return key
 
 
 def _is_slot(obj: Any, name: str) -> bool:

@@ -178,11 +178,9 @@ def solve_ivp(
     if stiff:
         out, count, failed = rosenbrock(f, t0, t1, y0, times, rtol, atol, max_step, first)
     else:
-        run = lambda at: steps_of(METHODS[method], f, t0, t1, y0, at, rtol, atol, max_step, first)
-        if times is not None:
-            out, count, failed, *_ = run(times)
-        if dense_output or times is None:
-            _, count, failed, ends, ys, between = run(None)
+        keep = dense_output or times is None
+        out, count, failed, ends, ys, between = steps_of(METHODS[method], f, t0, t1, y0, times, rtol, atol, max_step, first, keep)
+        if keep:
             ends, ys = np.array(ends), np.array(ys)
             solution = interpolant(ends, ys, np.array(between), np.where(t1 >= t0, 1.0, -1.0)) if dense_output else None
             times, out = (ends, ys) if times is None else (times, out)

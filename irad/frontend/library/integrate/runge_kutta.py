@@ -72,11 +72,11 @@ def _first_step(f, t0, y0, f0, span, direction, order, rtol, atol, max_step):
     return np.minimum(np.minimum(100 * h0, h1), np.minimum(span, max_step))
 
 
-def steps_of(method, f, t0, t1, y0, times, rtol, atol, max_step, first_step):
+def steps_of(method, f, t0, t1, y0, times, rtol, atol, max_step, first_step, keep=False):
     """Steps from t0 to t1: (y at `times`, steps, did a step get too small?, the ends of the steps, y there, the polynomials between).
 
-    Where `times` is None the last three are lists of all steps. Their lengths are constants for derivatives, but the last, which ends at
-    t1.
+    With `keep` the last three are lists of all steps; `times` may be None. The lengths of steps are constants for derivatives, but the
+    last, which ends at t1.
     """
     direction, span = np.where(t1 >= t0, 1.0, -1.0), constant(np.abs(t1 - t0))
     stages, n, m = len(method.nodes), len(y0), 0 if times is None else len(times)
@@ -101,13 +101,13 @@ def steps_of(method, f, t0, t1, y0, times, rtol, atol, max_step, first_step):
         error = constant(method.error(slopes, h, scale))
         factor = 0.9 * np.maximum(error, 1e-300) ** (-1.0 / (method.order + 1))
         if error < 1:
-            if times is None:
-                ends.append(t_new)
-                ys.append(y_new)
-                between.append(method.between(f, t, y, y_new, h, slopes))
-            elif at < m and direction * (times[np.minimum(at, m - 1)] - t_new) <= 0:
+            if keep or (at < m and direction * (times[np.minimum(at, m - 1)] - t_new) <= 0):
                 rows = method.between(f, t, y, y_new, h, slopes)
-                while at < m and direction * (times[np.minimum(at, m - 1)] - t_new) <= 0:
+                if keep:
+                    ends.append(t_new)
+                    ys.append(y_new)
+                    between.append(rows)
+                while m > 0 and at < m and direction * (times[np.minimum(at, m - 1)] - t_new) <= 0:
                     out[at] = y + ((times[at] - t) / h) ** np.arange(1, len(rows) + 1) @ rows
                     at = at + 1
             factor = np.minimum(1.0 if rejected else 10.0, factor)
