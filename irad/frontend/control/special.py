@@ -128,9 +128,11 @@ def site_of(r: Reader, container: Any) -> Any:
 
 
 def joined_in_place(r: Reader, xs: Any, *others: Any) -> None:
-    """A set of known elements that is changed by one whose elements data decide is to be such a one, too: it is made anew as that."""
-    if isinstance(xs, set) and any(is_mapped(x) and type(x).MAPPED is set for x in others):
-        error = UnsupportedError("a set is joined in place with one whose elements depend on data; make a new one (s = s | t)")
+    """A set or dict of known keys that is changed by one whose keys data decide is to be such a one, too: it is made anew as that."""
+    cls = set if isinstance(xs, set) else dict if isinstance(xs, dict) else ()
+    if any(is_mapped(x) and issubclass(type(x).MAPPED, cls) for x in others):
+        what = "set is joined in place with one whose elements" if cls is set else "dict is updated with one whose keys"
+        error = UnsupportedError(f"a {what} depend on data; make a new one (new = old | other)")
         error.site = site_of(r, xs)
         raise error
 

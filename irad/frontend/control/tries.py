@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from irad.core.ir import Graph, Node, Value, current, reachable, walk, within
@@ -267,13 +268,28 @@ def may_be_caught(r: Reader, nodes: list[Node]) -> bool:
     """Does a handler in force catch what these nodes raise, or the functions that they call?"""
     if not r.frame.guards:
         return False
-    inside = list(within(nodes))
-    called = reachable(r.graphs, [n.attrs["callee"] for n in inside if n.op is call_op])
+    called = _called(r, nodes)
     for record in r.records:
         if record.name in called and not record.done:
             record.tried += [(c, nodes[-1].loc) for c in _caught_classes(r)]
-    inside += [n for f in called if f in r.graphs for n in walk(r.graphs[f])]
-    return any(_guard_of(r, n) is not None for n in inside if n.op is raise_if)
+    return any(_guard_of(r, n) is not None for n in _raising(r, nodes, called))
+
+
+def _called(r: Reader, nodes: list[Node]) -> Iterable[str]:
+    """The names of functions that nodes call, and those that these call."""
+    return reachable(r.graphs, [n.attrs["callee"] for n in within(nodes) if n.op is call_op])
+
+
+def _raising(r: Reader, nodes: list[Node], called: Iterable[str]) -> Iterator[Node]:
+    """What raises, among nodes and in the functions that they call."""
+    inside = chain(within(nodes), *(walk(r.graphs[f]) for f in called if f in r.graphs))
+    return (n for n in inside if n.op is raise_if)
+
+
+def exceptions_of(r: Reader, nodes: list[Node]) -> Iterator[BaseException]:
+    """The exceptions that nodes may raise depending on data, and that Python raises too, as a handler would see them."""
+    found = {(n.attrs["exc"], n.attrs["message"]): n for n in _raising(r, nodes, _called(r, nodes)) if not _not_of_python(n)}
+    return (_exception(r, n) for n in found.values())
 
 
 def caught_around(r: Reader) -> tuple[type[BaseException], ...]:

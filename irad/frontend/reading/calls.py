@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
+import operator
 import types
 from collections import deque
 from collections.abc import Callable
@@ -278,7 +280,27 @@ def _partial(r: Reader, p: functools.partial[Any], args: list[Any], kwargs: dict
     return r.call(fn, [*first, *args], named | kwargs)
 
 
+_COMPARED_BY = type(functools.cmp_to_key(lambda a, b: 0))
+_GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+
+
+def _got(r: Reader, getter: Any, x: Any) -> Any:
+    """What a function that itemgetter, attrgetter or methodcaller has made gives of x."""
+    made, given = getter.__reduce__()[:2]
+    if isinstance(getter, operator.methodcaller):
+        name, *args = (*made.args, *given) if isinstance(made, functools.partial) else given
+        return r.call(r.getattr(x, name), args, dict(getattr(made, "keywords", {})))
+    dotted = lambda name: functools.reduce(r.getattr, name.split("."), x)
+    found = [r.getitem(x, k) if isinstance(getter, operator.itemgetter) else dotted(k) for k in given]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
 def _callable_object(r: Reader, obj: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if isinstance(obj, _GETTERS) and len(args) == 1 and not kwargs:
+        return _got(r, obj, args[0])
+    if type(obj) is _COMPARED_BY:
+        compare = next(x for x in gc.get_referents(obj) if x is not _COMPARED_BY)
+        return r.call(r.call(functools.cmp_to_key, [compare]), args, kwargs)
     calls = [vars(k).get("__call__") for k in type(obj).__mro__]
     refuse_outside(getattr(obj, "__name__", type(obj).__name__), calls, [args, list(kwargs.values())])
     method = next((vars(k)["__call__"] for k in type(obj).__mro__ if "__call__" in vars(k)), None)

@@ -41,7 +41,7 @@ def call_function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: di
     traced = reads_traced([*args, *kwargs.values()]) or in_library(fn)
     refuse_outside(f"irad.{fn.__name__}" if "." not in fn.__qualname__ else fn.__qualname__, [fn], [args, kwargs])
     ours = fn.__module__ == "irad.directional" and "<locals>" in fn.__qualname__  # what a transform makes of the user's function
-    if is_library(module_of(fn)) and not traced and not ours and not _inherited(r, fn, args):
+    if is_library(module_of(fn)) and not traced and not ours and not _of_the_program(r, fn, args):
         return run_native(r, fn, args, kwargs)
     if fn.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise UnsupportedError(f"async function {fn.__name__}: compiled code does not await; write a plain def")
@@ -52,11 +52,14 @@ def call_function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: di
     return enter(r, fn, source, args, kwargs)
 
 
-def _inherited(r: Reader, fn: types.FunctionType, args: list[Any]) -> bool:
-    """Is it a method that the class of an object from outside has of a base in the standard library? It reads what may change."""
-    if not args or not r.captures.is_object(args[0]):
-        return False
-    return any(vars(k).get(fn.__name__) is fn for k in type(args[0]).__mro__)
+def _of_the_program(r: Reader, fn: types.FunctionType, args: list[Any]) -> bool:
+    """Does a function of the standard library read what may change, or call what does? It is a method that a class of the program has
+    of it, or a decorator has made it of a function of the program."""
+    if args and (r.captures.is_object(args[0]) or not is_library(type(args[0]).__module__)):
+        if any(vars(k).get(fn.__name__) is fn for k in type(args[0]).__mro__):
+            return True
+    wrapped = getattr(fn, "__wrapped__", None)
+    return isinstance(wrapped, Closure) or isinstance(wrapped, types.FunctionType) and not is_library(module_of(wrapped))
 
 
 def enter(r: Reader, fn: types.FunctionType, source: Source, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -230,6 +230,7 @@ def _updated(r: Reader, owner: Any, /, *args: Any, **kwargs: Any) -> None:
     """`update` of a dict or set."""
     if isinstance(owner, dict):
         new = r.call(dict, list(args), kwargs)
+        joined_in_place(r, owner, new)
     else:
         new = [key_of(r, r.operand(x), owner) for a in args for x in r.items(a)]
     change(r, owner)

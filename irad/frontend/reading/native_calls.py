@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass
-from irad.core.foreign import CACHE, is_instance, is_library
+from irad.core.foreign import CACHE, base_items, is_instance, is_library
 from irad.core.once import import_later as imported
 from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
@@ -135,7 +135,10 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     if found is not UNDEFINED:
         return found
     if not in_library(r.frame.globals_of):  # whose functions hand on what they do not look into
-        r.captures.hand(_name_of(fn), *([] if owner is None else [owner]), *args, *kwargs.values())
+        given = [*([] if owner is None else [owner]), *args, *kwargs.values()]
+        r.captures.hand(_name_of(fn), *given)
+        if objs := list(_objects(given)):
+            imported("irad.frontend.reading.unread").rely_on_methods(r.captures, r.closures, _name_of(fn), objs)
     for x in (owner, *args):
         if isinstance(x, (tuple, frozenset, *_OWN)):
             for y in args:
@@ -148,8 +151,17 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         calling_back(_name_of(fn)),
     ):
         out = fn(*operands, **named)
-    made_now = isinstance(out, Iterator) and type(out).__module__ in ("builtins", "itertools")
-    return _iterated(r, out) if made_now else r.wrap(out)
+        made_now = isinstance(out, Iterator) and type(out).__module__ in ("builtins", "itertools")
+        return _iterated(r, out) if made_now else r.wrap(out)
+
+
+def _objects(given: Iterable[Any]) -> Iterator[Any]:
+    """The objects of the program in what a function is given."""
+    for x in given:
+        if isinstance(x, (list, tuple, set, frozenset, collections.deque, dict)):
+            yield from _objects([*base_items(x), *(dict.values(x) if isinstance(x, dict) else ())])
+        if is_instance(x) and not isinstance(x, type):
+            yield x
 
 
 _ASKED = {"get", "getint", "getfloat", "getboolean", "has_option", "has_section", "sections", "options"}

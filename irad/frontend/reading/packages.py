@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import is_traced_deep
+from irad.frontend.values.objects import Text, is_traced_deep
 
 _NUMPY = "write NumPy's functions (import numpy as np; np.{0} and so on), which irad compiles and differentiates"
 _DRAWING = "a plot would be drawn once, at compile time; return the numbers, and plot them outside"
@@ -47,7 +48,7 @@ def calling_back(name: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as e:
-        if isinstance(e, IradError) or Arr.__name__ not in str(e):
+        if isinstance(e, IradError) or not re.search(rf"\b({Arr.__name__}|{Text.__name__})\b", str(e)):
             raise
         raise UnsupportedError(
             f"{name} is not read, and calls a function whose result depends on traced numbers; call it outside, or through irad.callback"

@@ -21,7 +21,7 @@ def _either(native: Any, own: Callable[..., Any]) -> Callable[..., Any]:
     always = native is functools.cmp_to_key
 
     def apply(r: Reader, *args: Any, **kwargs: Any) -> Any:
-        if always or reads_traced([*args, *kwargs.values()]):
+        if always or kwargs.get("key") is not None or reads_traced([*args, *kwargs.values()]):
             return r.call(own, list(args), kwargs)
         return run_native(r, native, list(args), kwargs)
 

@@ -8,21 +8,38 @@ from __future__ import annotations
 
 import dis
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from irad.core.foreign import CODE, is_library, is_value
+from irad.core.foreign import CODE, is_library, is_value, module_of
 from irad.errors import UnsupportedError
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.guards import Path
 from irad.frontend.values.objects import describe
 
+_NOT_CALLED = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__setattr__", "__enter__", "__exit__")
 _STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR")
 
 
 def rely_on(captures: Captures, fn: types.FunctionType, name: str) -> None:
     """Guard what a function reads from outside, with the functions that it calls. Raises UnsupportedError where that can change unseen."""
     _Unread(captures, name).function(fn, captures.origin(fn))
+
+
+def rely_on_methods(captures: Captures, closures: dict[int, Any], name: str, objs: Iterable[Any]) -> None:
+    """The same, for special methods of objects of the program that the function called `name`, which is not read, is given."""
+    for cls in dict.fromkeys(k for x in objs for k in type(x).__mro__ if not is_library(k.__module__)):
+        for method, fn in vars(cls).items():
+            if method[:2] + method[-2:] == "____" and method not in _NOT_CALLED and isinstance(fn, types.FunctionType):
+                _rely_on_method(captures, closures, fn, f"{cls.__name__}.{method}, which {name} may call,")
+
+
+def _rely_on_method(captures: Captures, closures: dict[int, Any], fn: types.FunctionType, name: str) -> None:
+    if is_library(module_of(fn)) or fn.__code__.co_filename.startswith("<string>"):  # of dataclasses
+        return
+    if id(fn) in closures and set(fn.__code__.co_freevars) - {"__class__"}:
+        raise UnsupportedError(f"{name} reads variables of a function in compiled code; call the method itself")
+    rely_on(captures, fn, name)
 
 
 class _Unread:

@@ -10,22 +10,21 @@ from typing import Any
 import numpy as np
 
 from irad.core.foreign import of_class
-from irad.core.ir import current, within
+from irad.core.ir import current
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block
 from irad.frontend.control.generators import run
-from irad.frontend.control.regions import Dead, as_python
+from irad.frontend.control.regions import Dead, as_python, run_region
 from irad.frontend.control.sequences import Stream
 from irad.frontend.control.stands import Stands
-from irad.frontend.control.tries import last, pending
+from irad.frontend.control.tries import exceptions_of, last, pending
 from irad.frontend.python.builtins import unwatched
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.statements import assign
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import describe, is_traced_deep
-from irad.ops.control import raise_if
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,14 +148,15 @@ def _managed(r: Reader, s: ast.With, manager: Any, body: Callable[[Any], None]) 
         if not swallowed:
             raise
         return
-    inside = current().nodes[before:]
-    last(r, before, "__exit__", lambda: _check_swallowed(r, leave(), inside))
+    _check_swallowed(r, leave, current().nodes[before:])
+    last(r, before, "__exit__", leave)
 
 
-def _check_swallowed(r: Reader, result: Any, nodes: list[Any]) -> None:
-    """Raises UnsupportedError where an exception that depends on data would be swallowed."""
-    swallows = result is not None and (is_traced_deep(result) or r.truth(result) is not False)
-    if swallows and any(n.op is raise_if for n in within(nodes)):
-        raise UnsupportedError(
-            "this __exit__ swallows exceptions, and the block may raise one depending on data; use try and except"
-        )
+def _check_swallowed(r: Reader, leave: Callable[..., Any], nodes: list[Any]) -> None:
+    """Raises UnsupportedError where __exit__ would swallow an exception that depends on data, or raise another one."""
+    for e in exceptions_of(r, nodes):
+        asked = run_region(r, lambda: leave(type(e), e, None))  # noqa: B023
+        if asked.dead or is_traced_deep(asked.result) or r.truth(asked.result) is not False:
+            raise UnsupportedError(
+                "this __exit__ swallows or replaces exceptions, and the block may raise one depending on data; use try and except"
+            )

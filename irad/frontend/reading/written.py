@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from irad.core.foreign import base_items
+from irad.core.foreign import base_items, is_instance
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
@@ -46,7 +46,7 @@ def runs_plainly(args: Any, kwargs: Any) -> bool:
 def _holds_function(x: Any) -> bool:
     if isinstance(x, (list, tuple)):
         return any(map(_holds_function, base_items(x)))
-    return callable(x) and not isinstance(x, type) or in_library(type(x))
+    return callable(x) and not isinstance(x, type) or in_library(type(x)) or is_instance(x)
 
 
 def run_plainly(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

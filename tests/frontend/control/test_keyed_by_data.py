@@ -268,3 +268,22 @@ def test_dicts_beside_numbers():
     x = np.array([0.3, 0.5, 0.45, 0.1, 0.7])
     assert np.isclose(irad.compile(f)(x), f(x))
     irad.check_grads(f, (x,), modes=("rev",))
+
+
+def test_dicts_of_known_keys_that_are_joined_with_others():
+    """update, |= and | of dicts, one of which has keys that data decide."""
+
+    def f(s):
+        a, b, c = {1: 0.5}, {1: 0.5}, collections.defaultdict(float, {2: 0.5})
+        a.update({int(s * 3): s})
+        a.update([(int(s * 2), s + 1.0), (2, 1.0)], x=3.0)
+        b |= {int(s * 3): s}
+        c.update({int(s): s})
+        new = {1: 0.5, 7: 2.0} | {int(s * 3): s}
+        return sum(a.values()), len(a), sum(b.values()), sum(c.values()), len(new), sum(new.values())
+
+    for s in (1.5, 0.4):
+        assert irad.compile(f)(s) == f(s)
+    assert irad.grad(lambda s: f(s)[0])(0.4) == 2.0
+    with pytest.raises(irad.UnsupportedError, match="a dict is updated with one"):
+        irad.compile(lambda s, d: d.update({int(s): s}))(1.5, {1: 0.5})

@@ -955,3 +955,48 @@ def test_an_exit_of_which_data_decide_whether_it_swallows_is_refused() -> None:
 
     with pytest.raises(UnsupportedError, match="swallows"):
         irad.compile(f)(2.0)
+
+
+class OfValueError:
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Any, e: Any, trace: Any) -> Any:
+        return kind is ValueError
+
+
+def test_an_exit_that_swallows_what_the_block_may_raise_is_refused() -> None:
+    def f(x: Any) -> Any:
+        with OfValueError():
+            return math.sqrt(x)
+
+    def other(x: Any) -> Any:
+        with OfValueError():
+            if x > 1:
+                raise KeyError("above")
+        return x
+
+    with pytest.raises(UnsupportedError, match="swallows"):
+        irad.compile(f)(-1.0)
+    assert irad.compile(other)(0.5) == 0.5
+    with pytest.raises(KeyError, match="above"):
+        irad.compile(other)(2.0)
+
+
+def test_a_manager_made_in_the_function_of_known_numbers() -> None:
+    def f(x: Any) -> Any:
+        @contextlib.contextmanager
+        def scaled(v: Any) -> Any:
+            nonlocal x
+            old, x = x, x * v
+            try:
+                yield v + 1.0
+            finally:
+                x = old
+
+        with scaled(2.0) as a:
+            s = a * x
+        return s + x
+
+    assert irad.compile(f)(1.5) == f(1.5) == 10.5
+    assert irad.grad(f)(1.5) == 7.0

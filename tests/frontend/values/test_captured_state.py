@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import array
+import bisect
 import builtins
 import collections
 import configparser
+import contextlib
 import dataclasses
 import datetime
+import functools
 import heapq
 import math
+import operator
 import os
 import random
+import re
 import subprocess
 import sys
 import types
@@ -657,3 +662,95 @@ def test_a_function_of_a_library_that_is_replaced_is_seen(monkeypatch: pytest.Mo
     assert g(0.0) == 2.0
     monkeypatch.undo()
     assert g(0.0) == 1.0
+
+
+# ---- what libraries call of the program, with nothing traced ----------------------------------------------------------------
+
+rate = 2.0
+
+
+@contextlib.contextmanager
+def scaled(v: float) -> Any:
+    yield v * rate
+
+
+@functools.singledispatch
+def kind(v: Any) -> float:
+    return 1.0 * rate
+
+
+@kind.register
+def _(v: str) -> float:
+    return 3.0 * rate
+
+
+by_rate = functools.cmp_to_key(lambda a, b: (a - b) * rate)
+
+
+@functools.total_ordering
+class Ranked:
+    def __init__(self, v: float):
+        self.v = v
+
+    def __lt__(self, other: Any) -> bool:
+        return self.v * rate < other.v * rate
+
+    def __eq__(self, other: Any) -> bool:
+        return self.v == other.v
+
+    def __bool__(self) -> bool:
+        return rate > 0
+
+    def __index__(self) -> int:
+        return int(abs(self.v * rate))
+
+    def __getitem__(self, k: Any) -> float:
+        return k * rate
+
+    @property
+    def size(self) -> float:
+        return self.v * rate
+
+    def times(self, k: float, more: float = 0.0) -> float:
+        return self.v * rate * k + more
+
+
+def _in_with(x: Any) -> Any:
+    with scaled(2.0) as a:
+        return a * x
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        _in_with,
+        lambda x: kind("a") * x + kind(1.0),
+        lambda x: sorted([3, 1, 2], key=by_rate)[0] * x,
+        lambda x: x if Ranked(3.0) >= Ranked(2.0) else -x,
+        lambda x: sorted([Ranked(1.0), Ranked(2.0)])[0].v * x,
+        lambda x: heapq.nsmallest(1, [Ranked(1.0), Ranked(2.0)])[0].v * x,
+        lambda x: heapq.nlargest(1, [1.0, 2.0], key=lambda a: a * rate)[0] * x,
+        lambda x: bisect.bisect([Ranked(1.0), Ranked(2.0)], Ranked(1.5)) * x,
+        lambda x: bisect.bisect([1.0, 2.0, 3.0], 3.9, key=lambda a: abs(a * rate)) * x,
+        lambda x: x if operator.truth(Ranked(1.0)) else -x,
+        lambda x: operator.index(Ranked(2.0)) * x,
+        lambda x: operator.attrgetter("size")(Ranked(1.0)) * x,
+        lambda x: operator.itemgetter(1, 2)(Ranked(1.0))[1] * x,
+        lambda x: operator.methodcaller("times", 2.0, more=1.0)(Ranked(1.0)) * x,
+        lambda x: [*map(operator.methodcaller("times", 2.0), [Ranked(1.0)])][0] * x,
+    ],
+)
+def test_what_libraries_call_of_the_program_reads_what_changes(f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    live(f, *(lambda v=v: monkeypatch.setitem(globals(), "rate", v) for v in (-3.0, 5.0)), args=(1.5,))
+
+
+def test_what_code_that_is_not_read_calls_back_is_refused() -> None:
+    for f in (lambda x: re.sub("a", lambda m: str(rate), "a"), lambda x: [*heapq.merge([1.0], [2.0], key=lambda a: a * rate)]):
+        refused(f, "is not read, and calls a function", args=(1.5,))
+    rates = [2.0]
+
+    class Listed(Ranked):
+        def __index__(self) -> int:
+            return int(rates[0])
+
+    refused(lambda x: operator.index(Listed(1.0)) * x, "__index__, which index() may call", args=(1.5,))

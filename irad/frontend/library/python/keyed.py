@@ -265,6 +265,11 @@ class KeyedDict(Keyed):
         new.update(other)
         return new
 
+    def __ror__(self, other):
+        new = KeyedDict(other)
+        new.update(self)
+        return new
+
     def __ior__(self, other):
         self.update(other)
         return self
@@ -343,6 +348,8 @@ class KeyedCounter(KeyedDict):
 
     def __or__(self, other):
         raise UnsupportedError("| of Counters whose keys depend on data: write a loop over their items")
+
+    __ror__ = __or__
 
     def __ior__(self, other):
         raise UnsupportedError("|= of Counters whose keys depend on data: write a loop over their items")

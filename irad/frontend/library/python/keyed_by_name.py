@@ -96,5 +96,5 @@ class KeyedByName:
     def _of_all(self, *args):
         return all_keys(self)
 
-    __iter__ = __reversed__ = __eq__ = __repr__ = __or__ = __ior__ = _of_all
+    __iter__ = __reversed__ = __eq__ = __repr__ = __or__ = __ror__ = __ior__ = _of_all
     keys = values = items = popitem = clear = for_the_caller = _of_all
