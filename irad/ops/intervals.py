@@ -135,7 +135,7 @@ def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
     dtype = v.type.dtype
     lo, hi = whole = WHOLE if v.type.differentiable or dtype == "tape" else int_range(dtype)
     node = next((s.defs[v] for s in chain if v in s.defs), None)
-    if node is None or depth == 0 or (node.op.intervals is None and node.op.name != "sum") or is_complex(dtype):
+    if node is None or depth == 0 or (node.op.intervals is None and node.op.name not in ("sum", "cumsum")) or is_complex(dtype):
         return whole
     if is_float(dtype) and not (node.op.exact or node.op.moves):
         return whole
@@ -151,12 +151,15 @@ def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
 
 
 def _of_sum(node: Node, each: Interval, chain: list[_Scope], depth: int) -> Interval:
-    """Bounds of a sum of as many numbers as the axes have."""
-    shape = node.inputs[0].type.shape
-    counts = [bounds(shape[k], lambda x: _interval(x, chain, depth - 1)) for k in node.attrs["axes"]]
+    """Bounds of a sum of as many numbers as the axes have; of running sums, of one number up to all of them."""
+    shape, running = node.inputs[0].type.shape, node.op.name == "cumsum"
+    axes = (node.attrs["axis"],) if running else node.attrs["axes"]
+    counts = [bounds(shape[k], lambda x: _interval(x, chain, depth - 1)) for k in axes]
     least, most = math.prod(max(lo, 0) for lo, _ in counts), math.prod(hi for _, hi in counts)
     if most == math.inf:
         return WHOLE
+    if running:
+        least = 0 if node.attrs["exclusive"] else min(1, most)
     return min(each[0] * least, each[0] * most), max(each[1] * least, each[1] * most)
 
 

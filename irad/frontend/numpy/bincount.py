@@ -14,7 +14,7 @@ from irad.frontend.numpy.scan import cumsum_of
 from irad.frontend.numpy.sort import searchsorted
 from irad.frontend.registry import numpy
 from irad.frontend.values.arr import Arr, lift, materialise, show_shape, static_int
-from irad.frontend.values.extents import of_new_array, require
+from irad.frontend.values.extents import UNBOUNDED, of_new_array, require
 from irad.frontend.values.index import add_at, getitem
 from irad.ops import elementwise as ew
 from irad.ops.array import any_
@@ -49,6 +49,8 @@ def _bins_needed(v: Value, least: int) -> Dim:
         return least
     top = max_of(Arr(v), initial=-1).value
     size = ew.maximum(top + 1, least)
+    if hi < UNBOUNDED:
+        size = ew.limit(size, int(hi) + 1)  # fused loops do not say how large a maximum may be
     bound(size, least, hi + 1)
     return of_new_array(affine_of(size))
 

@@ -35,7 +35,7 @@ for _name in (
 # Modules that are imported when a function of NumPy is not among those above; they register functions only, no methods.
 _more = [
     "numpy.einsum", "numpy.fft", "numpy.bincount", "library.numpy.histograms", "numpy.linalg_solve", "numpy.linalg_spectral", "numpy.linalg_norm",
-    "library.numpy.functional", "library.numpy.nan", "library.numpy.padding", "library.numpy.sampled", "library.numpy.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.numpy.polynomials", "library.numpy.series", "library.numpy.sets", "library.numpy.quantiles", "library.numpy.domains", "numpy.unsupported",
+    "library.numpy.functional", "library.numpy.nan", "library.numpy.padding", "library.numpy.sampled", "library.numpy.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.numpy.polynomials", "library.numpy.poly1d", "library.numpy.series", "library.numpy.sets", "library.numpy.quantiles", "library.numpy.domains", "numpy.unsupported",
 ]  # fmt: skip
 # The same for modules of SciPy and numpy.testing, once the user has imported them.
 _parts = {

@@ -21,13 +21,13 @@ from irad.ops.elementwise import eq, limit, ne, select
 from irad.ops.intervals import affine_of, definition, definitions, dim_interval
 from irad.ops.text import escaped
 
-_UNBOUNDED = 2**40  # extents that may be as large: no memory is so
+UNBOUNDED = 2**28  # extents that may be as large: what bounds them does not bound memory
 _STEPS = 64  # nodes compared for one question
 
 
 def of_new_array(d: Dim) -> Dim:
     """An extent that a new array is given. One that nothing bounds is checked against the room there is, where versions do that."""
-    if isinstance(d, int) or not room.extents_checked() or dim_interval(d)[1] < _UNBOUNDED:
+    if isinstance(d, int) or not room.extents_checked() or dim_interval(d)[1] < UNBOUNDED:
         return d
     most, n = room.extent(room.level()), dim_value(d)
     raise_if(n > most, exc=room.Outgrown.__name__, message=room.MESSAGE, keeps=())
@@ -37,7 +37,7 @@ def of_new_array(d: Dim) -> Dim:
 def at_most(n: Value, most: Dim) -> Value:
     """A length that is known to be at most an extent, so that passes see its bound."""
     hi = dim_interval(most)[1]
-    return limit(n, int(hi)) if hi < _UNBOUNDED and dim_interval(affine_of(n))[1] > hi else n
+    return limit(n, int(hi)) if hi < UNBOUNDED and dim_interval(affine_of(n))[1] > hi else n
 
 
 def decided_by_data(*dims: Dim) -> bool:

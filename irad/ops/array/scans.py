@@ -95,7 +95,7 @@ def _jvp_linrec(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 cumsum = Op("cumsum", _infer_scan, _eval_scan(np.add),
             lambda ad, node, cts, adj: adj.add(node.inputs[0], node.op(cts[0], **{**node.attrs, "reverse": not node.attrs["reverse"]})),
-            linear(1), linear=True,
+            linear(1), linear=True, wraps=True,
             doc="running sum; reverse: from the end; exclusive: without the element itself")  # fmt: skip
 cumprod = Op("cumprod", _infer_scan, _eval_scan(np.multiply), _vjp_cumprod, _jvp_cumprod, doc="running product")
 linrec = Op("linrec", _infer_linrec, _eval_linrec, _vjp_linrec, _jvp_linrec,

@@ -84,6 +84,23 @@ def test_of_an_array(program):
     check(program, (X,))
 
 
+def counts_or_ones(x):
+    t = np.round(np.abs(x) + 0.01, 1)
+    values, which = np.unique(t, return_inverse=True)
+    if len(values) == len(t):
+        n = np.ones_like(t)
+    else:
+        n = np.bincount(which)
+    return np.sum(n * values**2) + n[-1] * x[0]
+
+
+def test_counts_of_what_running_sums_number_are_bounded():
+    for x in (X, np.array([0.3, 0.55, 0.3, 0.95, 0.3])):
+        check(counts_or_ones, (x,))
+    for dtype in (np.int8, np.int32, np.uint32):
+        assert irad.compile(lambda i: np.sum(np.bincount(np.cumsum(i)) * 2.0))(np.array([1, 2, 0, 3], dtype)) == 8.0
+
+
 def test_an_array_that_grows_gets_more_room():
     def ramp(x, n):
         h, t = np.array([0.0]), 0.0

@@ -39,6 +39,7 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "interp": [((A, [0.0, 0.5, 1.0], [1, 5, 2]), {"left": -1.0}), ((0.3, np.sort(V), V), {}), ((A, np.sort(V), V), {"period": 0.7})],
     "gradient": [((A,), {}), ((C, 0.5), {"axis": 1, "edge_order": 2}), ((A, [0.0, 1.0, 3.0], [0.0, 2.0, 5.0, 6.0]), {"edge_order": 2})],
     "polyval": [((V, A), {}), (([1, 2, 3], 2), {})],
+    "poly1d": [(([1.0, 2.0, 3.0],), {}), (([1, 2],), {}), (([0.5, 2.0], True), {})],
     "poly1d.__call__": [((np.poly1d([1.0, 2.0, 3.0]), A), {})],
     "polynomial.Polynomial.__call__": [((np.polynomial.Chebyshev([1.0, 2.0, 3.0], [-2, 3]), A), {})],
     "polyder": [((V,), {}), (([1, 2, 3, 4], 2), {})],

@@ -97,3 +97,35 @@ def test_histograms_of_several_axes() -> None:
     np.testing.assert_allclose(found, [2.0, 4.0, 18.0, 0.0, 0.0, 18.0])
     with pytest.raises(ValueError, match="monotonically"):
         irad.compile(lambda x: np.histogram2d(x, y, [e[::-1], e]))(x)
+
+
+def of_a_fit(x: Any) -> Any:
+    p = np.poly1d(np.polyfit(np.linspace(0, 2, 7), np.sin(x[0] * np.linspace(0, 2, 7)) * x[1], 3))
+    parts = p(0.3) + p.deriv()(0.7) + p.integ()(1.2) + p[1] + p.c[0] + p[9]
+    return np.sum(p(np.linspace(0, 2, 5)) ** 2) + parts + p.order + len(p) + np.sum(p.coeffs)
+
+
+def of_arithmetic(x: Any) -> Any:
+    p, q = np.poly1d([x[0], x[1], 2.0]), np.poly1d([1.0, x[1]])
+    mixed = [p * q + 3.0, p - q * 2, (-p) ** 2, 2.0 * p - 1, p / x[0], 1 + p, 1 - (+p), p.deriv(2), p.deriv(3)]
+    return sum(f(0.3) * (k + 1) for k, f in enumerate(mixed)) + p(q)(0.4) + np.sum(np.real(q.roots)) + np.poly1d(x, True)(0.5)
+
+
+def as_arrays(x: Any) -> Any:
+    p = np.poly1d([x[0], x[1]])
+    return np.sum(x[0] * p) + np.sum((np.array([1.0, 2.0]) + p) ** 2) + np.sum((x - p) ** 3) + len(x[1] * p)
+
+
+@pytest.mark.parametrize("f", [of_a_fit, of_arithmetic, as_arrays])
+def test_polynomials_of_computed_coefficients(f: Any) -> None:
+    x = np.array([1.3, 0.4])
+    np.testing.assert_allclose(irad.compile(f)(x), f(x), rtol=1e-12)
+    irad.check_grads(f, (x,), order=1)
+
+
+def test_a_polynomial_whose_first_coefficient_is_zero() -> None:
+    of = lambda x: np.poly1d([x[0], x[1], 1.0])
+    x = np.array([0.0, 0.5])
+    assert irad.compile(lambda x: of(x)(3.0))(x) == 2.5
+    with pytest.raises(ValueError, match="whose first coefficient is 0"):
+        irad.compile(lambda x: of(x).order)(x)

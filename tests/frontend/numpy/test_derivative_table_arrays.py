@@ -105,6 +105,7 @@ CALLS: dict[str, list[Call]] = {
     "scipy.linalg.solve_sylvester": [(lambda a, b, q: scipy.linalg.solve_sylvester(a, b, q), (M, M.T + 1, M + 2))],
     "scipy.linalg.cho_solve": [(lambda a, b: scipy.linalg.cho_solve(scipy.linalg.cho_factor(a), b), (M, V))],
     "scipy.special.hyp2f1": [(lambda x: scipy.special.hyp2f1(0.5, 1.5, 2.5, 0.5 * x), (V,))],
+    "np.poly1d": [(lambda c: np.poly1d(c)(np.arange(3.0)), (V,))],
     "np.poly1d.__call__": [(lambda x: np.poly1d([1.0, 2.0, 3.0])(x), (V,))],
     "np.polynomial.Polynomial.__call__": [(lambda x: np.polynomial.Chebyshev([1.0, 2.0, 3.0])(x), (V,))],
     "scipy.linalg.lu_solve": [(lambda a, b: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), b), (M, V))],

@@ -103,6 +103,9 @@ CASES: dict[str, tuple[Any, np.ndarray]] = {
         for m in ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "canberra", "braycurtis")
     },
     "cdist with parameters": (lambda x: np.sum(sd.cdist(x, Q, "minkowski", p=3) ** 2) + np.sum(sd.cdist(x, Q, "mahalanobis", VI=INVERSE)), P),
+    "cdist, pdist of a function": (
+        lambda x: np.sum(sd.cdist(x, Q, lambda u, v: np.sum(np.abs(u - v) ** 1.5)) ** 2 * np.arange(20).reshape(4, 5))
+        + np.sum(sd.pdist(x, lambda u, v: np.linalg.norm(u - v, ord=3)) ** 2 * np.arange(6.0)), P),
     "pdist, squareform": (lambda x: np.sum(sd.pdist(x) ** 3) + np.sum(sd.squareform(sd.pdist(x, "cosine")) * np.arange(16).reshape(4, 4))
                           + np.sum(sd.squareform(sd.squareform(sd.pdist(x)))), P),
     "distances of two": (lambda x: sd.euclidean(x[0], x[1]) + sd.cosine(x[0], x[2]) + sd.cityblock(x[0], x[1]) * sd.minkowski(x[0], x[1], 3)

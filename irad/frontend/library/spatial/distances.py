@@ -79,7 +79,8 @@ def _double(x):
 def cdist(XA, XB, metric="euclidean", **options):
     """scipy.spatial.distance.cdist, in double precision as SciPy's."""
     if not isinstance(metric, str):
-        raise UnsupportedError("scipy.spatial.distance.cdist of a function: write the loop")
+        rows = [metric(u, v, **options) for u in np.asarray(XA) for v in np.asarray(XB)]
+        return np.array(rows, np.float64).reshape(len(XA), len(XB))
     return _of(metric, _double(XA)[:, None, :], _double(XB)[None, :, :], **options)
 
 
@@ -87,7 +88,8 @@ def cdist(XA, XB, metric="euclidean", **options):
 def pdist(X, metric="euclidean", **options):
     """scipy.spatial.distance.pdist, in double precision as SciPy's."""
     if not isinstance(metric, str):
-        raise UnsupportedError("scipy.spatial.distance.pdist of a function: write the loop")
+        X = np.asarray(X)
+        return np.array([metric(X[i], X[j], **options) for i in range(len(X) - 1) for j in range(i + 1, len(X))], np.float64)
     X = _double(X)
     i, j = np.triu_indices(len(X), 1)
     return _of(metric, X[i], X[j], **options)
