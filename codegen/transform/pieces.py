@@ -79,13 +79,15 @@ class _Cutter:
         out: list[kf.Stmt] = []
         shorter = []
         inner = dict(scope)
-        empty: list[frozenset[str]] = []  # before each statement
+        empty = set(self.empty)  # before the statement that is reached below
+        filled: list[set[str]] = []  # what each statement takes away from that
         for s in body:
-            empty.append(frozenset(self.empty))
+            filled.append(self.empty & self.mentioned([s]))
             shorter.append(self.statement(s, inner))
             _declare(s, inner)
             self.empty -= self.mentioned([s])
-            self.empty |= {s.name} if isinstance(s, kf.Buffer) else set()
+            if isinstance(s, kf.Buffer):
+                self.empty.add(s.name)
         runs = self.runs(shorter, scope)
         last = {n: k for k, r in enumerate(runs) for n in self.mentioned(r.body)}  # the last run that mentions a name
         start = 0
@@ -97,9 +99,13 @@ class _Cutter:
             whole = [s for r in runs[start : max(end, start + 1)] for s in r.body]
             cut = end > start and weight > PIECE // 4
             later = frozenset(n for s in whole if isinstance(s, _DECLARING) and (n := s.name) and last[n] >= end)
-            done = self.piece(whole, scope, later, empty[runs[start].start]) if cut else whole
+            done = self.piece(whole, scope, later, frozenset(empty)) if cut else whole
             for s in done:
                 _declare(s, scope)
+            for k, s in enumerate(whole, runs[start].start):
+                empty -= filled[k]
+                if isinstance(s, kf.Buffer):
+                    empty.add(s.name)
             out += done
             start = max(end, start + 1)
         return out
@@ -345,19 +351,21 @@ def _writes(body: Sequence[kf.Stmt], scope: Scope, empty: frozenset[str], tag: s
     before: dict[str, kf.Stmt] = {}
     out: set[str] = set()
     outer: dict[str, list[str]] = {}
+    reached: set[str] = set()
     for n, what in scope.items():
         if isinstance(what, kf.Deref):
             outer.setdefault(what.family, []).append(n)
     for n in sorted(stored):
-        out |= {n} & set(scope)
         s = named.get(n)
+        out.add(n)
         while isinstance(s, kf.View):
-            out |= {s.buf} & set(scope)
+            out.add(s.buf)
             s = named.get(s.buf)
         if isinstance(s, kf.Deref):
             family = s.family
             if family in outer:
-                out.update(outer[family])
+                reached.add(family)
             elif s.buf in scope and s.buf not in empty and all(x in scope for x in _extents(s)):
                 before.setdefault(family, replace(s, name=f"{tag}{len(before)}"))
-    return list(before.values()), (*sorted(out), *map(_name, before.values()))
+    out = out.union(*map(outer.__getitem__, reached))
+    return list(before.values()), (*sorted(out & scope.keys()), *map(_name, before.values()))

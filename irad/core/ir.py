@@ -274,10 +274,11 @@ class Builder:
         self.loc, self.deriv = loc, deriv
         self.kept: Callable[[], Mapping[int, Value]] | None = None
         self.outer: Builder | None = None  # the builder around this one, while it is current
+        self.scopes: list[Any] = []  # what is known in it and in those around, while it is current: see irad.ops.intervals
         self._token: Token[Builder | None] | None = None
 
     def __enter__(self) -> Builder:
-        self.outer = _current.get()
+        self.outer, self.scopes = _current.get(), []
         if self.loc is None and self.outer is not None:
             self.loc = self.outer.loc
         if self.deriv is None:

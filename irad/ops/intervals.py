@@ -45,15 +45,19 @@ _scopes: WeakKeyDictionary[Builder, _Scope] = WeakKeyDictionary()
 
 
 def _chain() -> list[_Scope]:
-    """Scopes of the current builder and the builders around it, innermost first, brought up to date."""
-    out = []
-    b: Builder | None = current()
-    while b is not None:
-        scope = _scopes.setdefault(b, _Scope())
-        scope.update(b.nodes)
-        out.append(scope)
-        b = b.outer
-    return out
+    """Scopes of the current builder and the builders around it, innermost first, brought up to date.
+
+    Those around get no nodes while another is current, so they are looked at once.
+    """
+    b = current()
+    if not b.scopes:
+        around: Builder | None = b
+        while around is not None:
+            b.scopes.append(scope := _scopes.setdefault(around, _Scope()))
+            scope.update(around.nodes)
+            around = around.outer
+    b.scopes[0].update(b.nodes)
+    return b.scopes
 
 
 def int_range(dtype: str) -> tuple[int, int]:

@@ -56,6 +56,15 @@ def positions(n: int) -> str:
     return " k = w = int(x[0])\n" + "".join(each)
 
 
+def choices(n: int) -> str:
+    """Lists that one branch chooses among others."""
+    made = "".join(f" a{k} = [x[{k % 7}]]\n b{k} = [x[{k % 5}]]\n" for k in range(n // 4))
+    chosen = ["".join(f"  c{k} = {of}{k}\n" for k in range(n // 4)) for of in "ab"]
+    return f"{made} if x[0] > 0.1:\n{chosen[0]} else:\n{chosen[1]}" + "".join(
+        f" y = y + c{k}[0] * a{k}[0]\n" for k in range(n // 4)
+    )
+
+
 def function(body: Callable[[int], str], n: int) -> Any:
     text = f"def f(x):\n y = x\n{body(n)} return np.sum(y)\n"
     name = f"<{body.__name__} {n}>"
@@ -96,11 +105,16 @@ def test_work_is_linear(body: Callable[[int], str], n: int) -> None:
     assert large < 4.8 * small, f"{small} calls for {n} operations, {large} for {4 * n}"
 
 
-_OF_PASSES = [(stores, ("fusion/versions.py",)), (products, ("split.py", "fusion/nests.py")), (positions, ("analyses/facts.py",))]
+_OF_PARTS = [
+    (stores, ("fusion/versions.py",)),
+    (products, ("split.py", "fusion/nests.py")),
+    (positions, ("analyses/facts.py",)),
+    (choices, ("control/holders.py",)),
+]
 
 
-@pytest.mark.parametrize(("body", "files"), _OF_PASSES)
-def test_work_of_some_passes_is_linear(body: Callable[[int], str], files: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("body", "files"), _OF_PARTS)
+def test_work_of_some_parts_is_linear(body: Callable[[int], str], files: tuple[str, ...]) -> None:
     small, large = work(function(body, 60), files), work(function(body, 240), files)
     assert small > 60 and large < 4.8 * small, f"{small} calls, {large} for four times as many operations"
 

@@ -10,9 +10,9 @@ import numpy as np
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.once import import_later
-from irad.core.types import I64, Type
+from irad.core.types import I64, Dim, Type
 from irad.frontend.control.filling import Maker, holes, leaves, watch_sides, zero
-from irad.frontend.control.holders import held_around, is_known, is_last_result, known
+from irad.frontend.control.holders import held_around, is_last_result, knower, known
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.templates import Ary, Bad, Composite, Opt, Same, Template, arrays_in
@@ -148,8 +148,8 @@ class Merge:
         In a called function, expressions that are being evaluated around may know what its own variables do not hold.
         """
         inner = any(i.place is not None and i.place.owner is not self.r.frame.env for i in items)
-        around = held_around(self.r) if inner else lambda x: False
-        for a, b, node in self.joiner.ambiguous(lambda x: around(x) or is_known(self.r, x), self.r.state.locked):
+        around, is_known = held_around(self.r) if inner else lambda x: False, knower(self.r)
+        for a, b, node in self.joiner.ambiguous(lambda x: around(x) or is_known(x), self.r.state.locked):
             self._lock_all(a, b, self.containers.get(id(node)))
         taken = [t.containers for t in self.taken]
         self._lock_all(*(x for found in taken for x in found.values()))
@@ -394,15 +394,17 @@ _COMPARED = 16  # whole numbers of a side that are compared with each other
 
 def _numbers(region: Region, values: list[Value]) -> list[Any]:
     """For each whole number that a side yields the first one that is surely equal to it."""
-    known: list[Value] = []
+    known: dict[Value, Dim] = {}
     found: list[Any] = []
     with region.builder:
         for v in values:
-            like = None
-            if v.type == I64 and len(known) <= _COMPARED:
-                like = next((u for u in known if u is v or equal(affine_of(u), affine_of(v))), None)
-                known += [] if like is not None else [v]
-            found.append(id(v if like is None else like))
+            like = v
+            if v.type == I64 and v not in known and len(known) <= _COMPARED:
+                form = affine_of(v)
+                like = next((u for u, other in known.items() if equal(other, form)), v)
+                if like is v:
+                    known[v] = form
+            found.append(id(like))
     return found
 
 

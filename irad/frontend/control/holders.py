@@ -23,7 +23,8 @@ from irad.frontend.values.reach import full
 from irad.frontend.values.state import Attribute, Name, Place
 
 _ENDS = (
-    Arr, Reader, ast.AST, Builder, Node, Value, np.ndarray, np.generic, str, bytes, int, float, complex, type, types.ModuleType,
+    Arr, Array, types.NoneType, str, int, float, np.ndarray, np.generic, bytes, complex, type, types.ModuleType, Reader, ast.AST,
+    Builder, Node, Value,
 )  # fmt: skip
 
 
@@ -109,7 +110,7 @@ def _count(r: Reader, wanted: Callable[[Any], bool], roots: Sequence[Any] = (), 
         x = todo.pop()
         if wanted(x):
             count += 1
-        elif not isinstance(x, (*_ENDS, Array)) and id(x) not in seen and x is not None:
+        elif not isinstance(x, _ENDS) and id(x) not in seen:
             seen.add(id(x))
             todo += _inside(x)
     return count
@@ -142,11 +143,24 @@ def _inside(x: Any) -> Iterable[Any]:
     return own_attributes(x).values()
 
 
-def is_known(r: Reader, obj: Any) -> bool:
-    """Does a variable, or the caller, hold a list, dict or object, or what it stands for in a loop?"""
-    if id(obj) in r.state.stands_for and is_known(r, r.state.stands_for[id(obj)][1]):
-        return True
-    return r.captures.of_caller(obj) is not None or names_of(r, obj) > 0
+def knower(r: Reader) -> Callable[[Any], bool]:
+    """Does a variable, or the caller, hold a list, dict or object, or what it stands for in a loop? While variables stay as they are."""
+    held: dict[int, Any] = {}
+
+    def note(x: Any) -> bool:
+        held[id(x)] = x
+        return False
+
+    def is_known(obj: Any) -> bool:
+        if id(obj) in r.state.stands_for and is_known(r.state.stands_for[id(obj)][1]):
+            return True
+        if r.captures.of_caller(obj) is not None:
+            return True
+        if not held:
+            _count(r, note)
+        return id(obj) in held
+
+    return is_known
 
 
 def held_around(r: Reader) -> Callable[[Any], bool]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.core.ir import Value
-from irad.frontend.control.holders import held_around, is_known, names_of
+from irad.frontend.control.holders import held_around, knower, names_of
 from irad.frontend.control.list_rules import Taken, grown_parts
 from irad.frontend.control.list_rules import lock_taken as lock_in
 from irad.frontend.control.loop_arrays import containers
@@ -132,7 +132,7 @@ class Containers:
 
     def lock_known(self, body: Region, found: list[tuple[Composite | Grown, Any, Any]], perhaps_none: bool) -> None:
         """Containers that variables were given may not change from now on where they are known otherwise: which would is not followed."""
-        around = self._around()
+        around, is_known = self._around(), knower(self.r)
         mine = {id(x) for x in self.entered}
         started = [self.r.state.stands_for.get(id(final), (None, None))[1] for _, _, final in found]
         handed = [
@@ -142,11 +142,11 @@ class Containers:
             others = [x for j, x in enumerate(found) if j != k and x[0] is not node]
             before = [init] if perhaps_none else []
             before += [x for x, another in zip(started, handed) if another and handed[k]]
-            known = [x for x in before if x is not None and (around(x) or is_known(self.r, x))]
+            known = [x for x in before if x is not None and (around(x) or is_known(x))]
             if final is not None and self.r.state.locked(final):
                 known.append(final)
             elif final is not None and id(final) not in mine and self.r.state.born(final) is not body.builder:
-                known += [final] if around(final) or is_known(self.r, final) else []
+                known += [final] if around(final) or is_known(final) else []
             shared = final is not None and any(y is final for _, _, y in others)
             shared = shared or (init is not None and perhaps_none and any(x is init for _, x, _ in others))
             if known or shared:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -26,12 +27,12 @@ from irad.frontend.control.templates import Ary, Composite, Null, Num, Opt, Temp
 from irad.frontend.control.trips import Carry
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import UNDEFINED, Array, Maybe, Nullable, is_number
+from irad.frontend.values.objects import UNDEFINED, Array, Closure, Env, Maybe, Nullable, is_number
 from irad.frontend.values.runs import Run, has_run
 from irad.frontend.values.state import Name, Storage
 
 _MOST = 1000  # things that a loop may start with, for its next reading to start from this one
-_KEPT = 4  # of the last readings of a loop
+_KEPT = 16  # of the last readings of a loop
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Hints:
             place = Name(self.owners[owner], name)
             init = place.get()
             t = template if filled else joiner.join(template, init)
-            if (init is UNDEFINED) is filled and equal(t, template):
+            if (init is UNDEFINED or not filled) and equal(t, template):
                 carries[place.key] = Carry(place, init, t, filled)
         for name in known.cells:
             array = self.owners[0].names.get(name)
@@ -103,7 +104,7 @@ def _plain(t: Template) -> bool:
     if isinstance(t, Ary):
         return t.type.static
     if isinstance(t, (Opt, Null)):
-        return _plain(t.child) and (isinstance(t, Opt) or t.other is None)
+        return _plain(t.child) and (isinstance(t, Opt) or t.other is None or _plain(t.other))
     return isinstance(t, Num) or (isinstance(t, Composite) and t.cls is tuple and all(map(_plain, t.kids)))
 
 
@@ -146,6 +147,8 @@ class _Kinds:
             return (type(x), self.of(x.value))
         if isinstance(x, str):
             return ("text", x)
+        if type(x) is Closure:
+            return self.of_function(x)
         if x is None or not isinstance(x, tuple) and not self.r.state.is_made(x) or has_run(x):
             return ("is", x)
         node = structure(x)
@@ -154,6 +157,23 @@ class _Kinds:
         if not isinstance(x, tuple) and self.met.setdefault(id(x), len(self.met)) != len(self.met) - 1:
             return ("again", self.met[id(x)])
         return (node[0], str(node[1]), *map(self.of, node[2]))
+
+    def of_function(self, f: Closure) -> Any:
+        """Of what a function that was read is called with, and what it reads of the variables around it."""
+        if id(f) in self.met:
+            return ("again", self.met[id(f)])
+        self.met[id(f)] = len(self.met)
+        found = [(k, self.of(x)) for k, x in (*enumerate(f.defaults), *f.kw_defaults.items())]
+        env: Any = f.env
+        while isinstance(env, Env):
+            found += [(n, self.of(env.names[n])) for n in _mentioned(f.node) if n in env.names]
+            env = env.parent
+        return ("function", ("is", f.node), *found)
+
+
+@functools.cache
+def _mentioned(function: ast.AST) -> list[str]:
+    return list(dict.fromkeys(n.id for n in ast.walk(function) if isinstance(n, ast.Name)))
 
 
 def wider(a: Any, b: Any) -> bool:

@@ -346,9 +346,12 @@ def _attempted(r: Reader, body: Callable[[], Any]) -> Any:
         return None
 
 
-def table(r: Reader, n: Any, element: Callable[[Any], Any]) -> Any:
-    """An array of element(0), ..., element(n - 1), which are numbers or arrays of one type; one of each, if they are tuples."""
-    probe = run_region(r, lambda: element(0)).result
+def table(r: Reader, n: Any, element: Callable[[Any], Any], probe: Any = None) -> Any:
+    """An array of element(0), ..., element(n - 1), which are numbers or arrays of one type; one of each, if they are tuples.
+
+    `probe`: what element(0) gives, where it was read before.
+    """
+    probe = run_region(r, lambda: element(0)).result if probe is None else probe
     parts = probe if type(probe) is tuple else (probe,)
     if not all(is_number(x) or isinstance(x, Array) for x in parts):
         raise StructureError("the elements are no numbers and no arrays")

@@ -91,11 +91,12 @@ def _each(
         return tuple(r.call(np.asarray, [x]) for x in out) if isinstance(out, tuple) else r.call(np.asarray, [out])
     shape = tuple(static_int(n, "an extent of an argument of np.vectorize") for n in outer)
     n = int(np.prod(shape))
-    if n and not whole and run_region(r, lambda: call(parts(0))).result is None:  # it is called for what it changes
+    probe = run_region(r, lambda: call(parts(0))).result if n and not whole else None
+    if n and not whole and probe is None:  # it is called for what it changes
         if untyped:  # NumPy asks the first element for its type
             call(parts(0))
         run_for(r, LoopStatement(current().loc, lambda k: call(parts(k)) and None, None, None, None), Seq(n, lambda k: k))
         return Poison("it is what np.vectorize makes of a function that returns None: an array of objects")
-    rows = table(r, n, lambda k: call(parts(k)))
+    rows = table(r, n, lambda k: call(parts(k)), probe)
     shaped = lambda x: r.call(np.reshape, [x, (*shape, *x.shape[1:])])
     return tuple(map(shaped, rows)) if isinstance(rows, tuple) else shaped(rows)

@@ -85,13 +85,13 @@ def gap(a: Dim, b: Dim) -> tuple[float, float]:
 
 def alike(a: Value, b: Value) -> bool:
     """Are two values computed by the same operations from the same values?"""
-    todo, seen = [(a, b)], set[tuple[Value, Value]]()
+    todo, seen, made_by = [(a, b)], set[tuple[Value, Value]](), definitions()
     while todo:
         pair = x, y = todo.pop()
         if x is y or pair in seen:
             continue
         seen.add(pair)
-        m, n = definition(x), definition(y)
+        m, n = made_by(x), made_by(y)
         if len(seen) > _STEPS or m is None or n is None or m.op is not n.op or m.regions or effects(m) != "none":
             return False
         if m.outputs.index(x) != n.outputs.index(y) or len(m.inputs) != len(n.inputs) or not _same(m.attrs, n.attrs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 
 import numpy as np
@@ -132,3 +133,18 @@ def lengths(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 def test_it_is_at_work(lengths: list[int]) -> None:
     irad.compile(lambda x: walks(x, 2 * x))(np.ones(4))
     assert lengths and lengths[-1] > 3
+
+
+def test_memory_is_linear() -> None:
+    """Of many buffers that hold nothing yet it is kept once when each is filled, not for each statement."""
+
+    def peak(n: int) -> int:
+        made = "".join(f"    b{k} = buf(f64, 4)\n" for k in range(n)) + "".join(f"    b{k}[0] = a\n" for k in range(n))
+        (kernel,) = parse(f"\ndef f(x: f64[8], err: i64[8]):\n    a: f64 = x[0]\n{made}")
+        tracemalloc.start()
+        pieces.in_pieces([kernel])
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    assert peak(1600) < 6 * peak(400)

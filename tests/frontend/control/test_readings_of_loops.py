@@ -105,3 +105,38 @@ def test_the_same_loop_over_another_dtype() -> None:
         for args in ((wide, narrow), (narrow, wide)):
             found, expected = irad.compile(f)(*args), f(*args)
             assert [(type(x), x) for x in found] == [(type(x), x) for x in expected], f.__name__
+
+
+_SOLVER = """
+def solve(g, a, b):
+    for _ in range(60):
+        c = (a + b) / 2
+        if g(c) > 0:
+            b = c
+        else:
+            a = c
+        if abs(b - a) < 1e-9:
+            return c
+    return a
+"""
+
+
+def _solved(depth: int) -> Any:
+    """Bisection in bisection, by functions that are made at each call: x + ... + x**(1/2**depth) that is t."""
+    text = _SOLVER + "def f(t):\n g0 = lambda x, t=t[0]: x - t\n"
+    for k in range(depth):
+        text += f" g{k + 1} = lambda x: solve(lambda y: g{k}(y) + y * y - x, -9.0, 9.0) + x - t[1]\n"
+    text += f" return solve(lambda x: g{depth}(x), -8.0, 8.0)\n"
+    name = f"<solved {depth}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    scope: dict[str, Any] = {"np": np}
+    exec(compile(text, name, "exec"), scope)
+    return scope["f"]
+
+
+def test_loops_that_call_functions_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that is made at each reading, of the same text and around it the same, is the same; what a loop returns is carried."""
+    two, three, four = (_readings(_solved(d), monkeypatch) for d in (2, 3, 4))
+    assert four - three < 1.7 * (three - two), (two, three, four)
+    f, t = _solved(2), np.array([0.3, 0.1])
+    np.testing.assert_allclose(irad.compile(f)(t), f(t), rtol=1e-12)
