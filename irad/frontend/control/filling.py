@@ -93,19 +93,13 @@ def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> li
             return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
         flag = lift(obj.defined).value if isinstance(obj, Maybe) else scalar(True, "bool")
         return [flag, *leaves(t.child, obj.value if isinstance(obj, Maybe) else obj, read, seen)]
-    if isinstance(t, Null) and isinstance(t.other, Ary):
+    if isinstance(t, Null) and t.other is not None:
         first, second, turned = sides_of(t, obj)
         there = (
             scalar(first is not None, "bool") if not isinstance(obj, Varying) else ~obj.there.value if turned else obj.there.value
         )
         parts = ((t.child, first), (t.other, second))
         return [there, *(v for k, x in parts for v in (map(zero, holes(k, seen)) if x is None else leaves(k, x, read, seen)))]
-    if isinstance(t, Null) and t.other is not None:
-        if isinstance(obj, Varying):
-            return [obj.there.value, *leaves(t.child, obj.value, read, seen), *leaves(t.other, obj.other, read, seen)]
-        if isinstance(obj, Array) and obj.shape:
-            return [scalar(True, "bool"), *leaves(t.child, obj, read, seen), *map(zero, holes(t.other))]
-        return [scalar(False, "bool"), *map(zero, holes(t.child, seen)), *leaves(t.other, obj, read, seen)]
     if isinstance(t, Null):
         if obj is None:
             return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]

@@ -43,7 +43,7 @@ def held(
     t: Template, name: str, init: Any, final: Any, local: bool = True, inside: tuple[Any, ...] = ()
 ) -> Iterator[CarriedArray]:
     """Every array of a carried variable."""
-    if isinstance(t, Null) and isinstance(t.other, Ary):
+    if isinstance(t, Null) and t.other is not None:
         for k, a, b in zip((t.child, t.other), sides_of(t, init), sides_of(t, final)):
             yield from held(k, name, a, b, local, inside)
         return

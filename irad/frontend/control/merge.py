@@ -40,7 +40,6 @@ from irad.frontend.control.templates import (
     joined_choices,
     mutable,
     number,
-    other_than_array,
     pick,
     show,
     structure,
@@ -405,10 +404,7 @@ def open_(
     if isinstance(obj, Array):
         return Ary(obj.type, (obj, obj) if side is None else (obj, None) if side == 0 else (None, obj))
     if isinstance(obj, Nullable):
-        other = None
-        if isinstance(obj, Varying):
-            other = inner(obj.other) if isinstance(obj.other, Array) else other_than_array(obj.other)
-        return Null(inner(obj.value), other)
+        return Null(inner(obj.value), inner(obj.other) if isinstance(obj, Varying) else None)
     if isinstance(obj, Maybe):
         return Opt(inner(obj.value))
     if isinstance(obj, Choice):

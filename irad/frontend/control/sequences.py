@@ -260,11 +260,11 @@ def iterate(r: Reader, obj: Any) -> Seq:
         if not obj.shape:
             raise PythonTypeError("iteration over a 0-d array")
         return Seq(from_dim(obj.shape[0]), lambda i: in_progression(r, obj, i) or r.getitem(obj, i))
-    if type(obj) is Varying and isinstance(obj.other, Array):
-        item = lambda i: r.getitem(obj, i)
-        return Seq(r.call(len, [obj]), item)
     if type(obj) is Varying and obj.other == []:
         return replace(iterate(r, obj.value), length=r.call(len, [obj]))
+    if type(obj) is Varying and isinstance(obj.other, (Array, list, tuple)):
+        item = lambda i: r.getitem(obj, i)
+        return Seq(r.call(len, [obj]), item)
     if isinstance(obj, Structured) and obj.layout.scalar:
         return Seq(len(obj.children), lambda k: r.getitem(obj, k), False)
     if isinstance(obj, (Structured, Bytes)):

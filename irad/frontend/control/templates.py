@@ -248,14 +248,13 @@ def _joined(a: Num, b: Num) -> Num:
     return Num("i64" if strong.dtype == "bool" else strong.dtype, False, mixed)
 
 
-def other_than_array(x: Any) -> Template:
-    """The template of what a variable is where it is no array: a number, or one empty list."""
-    return Same(x) if isinstance(x, list) else number(x)
-
-
 def sides_of(t: Null, x: Any) -> tuple[Any, Any, bool]:
-    """What a thing is of a template of two arrays: the first and the second (None: it never is that), and whether they are exchanged in
-    a `Varying`."""
+    """What a thing is of a template of an array and something else: the first and the second (None: it never is that), and whether they
+    are exchanged in a `Varying`, which two arrays may be."""
+    if not isinstance(t.other, Ary):
+        if isinstance(x, Varying):
+            return x.value, x.other, False
+        return (x, None, False) if isinstance(x, Array) and x.shape else (None, x, False)
     fits = lambda y: isinstance(y, Array) and isinstance(t.child, (Ary, Sized)) and y.type == t.child.type
     if isinstance(x, Varying) and isinstance(x.other, Array):
         return (x.value, x.other, False) if fits(x.value) else (x.other, x.value, True)
@@ -277,7 +276,7 @@ def walk(t: Template, *things: Any, content: Callable[[Any], Any] = lambda x: x)
     given = things
     things = tuple([x.value if isinstance(x, (Maybe, Nullable)) else x for x in map(content, things)])
     yield t, things
-    if isinstance(t, Null) and isinstance(t.other, Ary):
+    if isinstance(t, Null) and t.other is not None:
         both = [sides_of(t, x) for x in given]
         yield from walk(t.child, *(a for a, _, _ in both), content=content)
         yield from walk(t.other, *(b for _, b, _ in both), content=content)

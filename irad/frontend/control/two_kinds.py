@@ -1,4 +1,4 @@
-"""The template of a variable that is an array on some paths and a number, an empty list or an array of another shape on the others; see
+"""The template of a variable that is an array on some paths and a number, a list, a tuple or an array of another shape on the others; see
 irad.frontend.control.varying."""
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from irad.frontend.control.templates import (
     is_zero_d,
     join_numbers,
     number,
-    other_than_array,
 )
 from irad.frontend.values.objects import Array, Varying, is_number
+from irad.frontend.values.runs import has_run
 
 if TYPE_CHECKING:
     from irad.frontend.control.merge import Joiner
 
 
 def joined(joiner: Joiner, t: Template, b: Any) -> Template:
-    """The template of an array on some paths, and a number or an empty list on the others."""
+    """The template of an array on some paths, and a number, list or tuple on the others."""
     if (shapes := _shapes_of(t)) is not None and (more := _shapes_of(b)) is not None:
         words = "it is an array of more than two shapes, or of two of which data decide an extent; give it one shape on all paths (x.reshape(...))"
         return two_shapes(joiner, shapes, more) or Bad(words)
@@ -43,8 +43,8 @@ def joined(joiner: Joiner, t: Template, b: Any) -> Template:
     if isinstance(array, Bad):
         return array
     both = _others(joiner, other, other_b)
-    if both is None or any(isinstance(x, list) and joiner.contents[k](x) for k, x in enumerate((other, other_b))):
-        return differ(t, b)
+    if both is None or isinstance(both, Bad):
+        return both or differ(t, b)
     return Null(array, both)
 
 
@@ -64,12 +64,11 @@ def two_shapes(joiner: Joiner, xs: list[Any], ys: list[Any]) -> Template | None:
 def _others(joiner: Joiner, a: Any, b: Any) -> Template | None:
     """The template of what a variable is where it is no array, of two of which one may be None; None if they are of two kinds."""
     if a is None or b is None:
-        only = b if a is None else a
-        return only if isinstance(only, Template) or only is None else other_than_array(only)
-    if all(isinstance(x, list) or isinstance(x, (Same, Composite)) for x in (a, b)):
-        return joiner.join(a, b)  # of empty lists
-    if any(isinstance(x, list) or isinstance(x, (Same, Composite)) for x in (a, b)):
-        return None
+        only, side = (b, 1) if a is None else (a, 0)
+        return only if isinstance(only, Template) or only is None else joiner.inside(only, side)
+    containers = [isinstance(x, (list, tuple, Same, Composite)) for x in (a, b)]
+    if any(containers):
+        return joiner.join(a, b) if all(containers) else None
     return join_numbers(*(x if isinstance(x, Num) else number(x) for x in (a, b)))
 
 
@@ -89,16 +88,23 @@ def _with_room(joiner: Joiner, x: Array, side: int) -> Template | None:
 
 
 def _array_and_other(x: Any) -> tuple[Any, Any] | None:
-    """The array and the number or empty list (or their templates) that a variable is, one of which may be None; None if it is neither."""
+    """The array and the number, list or tuple (or their templates) that a variable is, one of which may be None; None if it is neither."""
     if isinstance(x, Same):
         x = x.obj
     if isinstance(x, Varying):
         return x.value, x.other
     if isinstance(x, Null) and x.other is not None:
         return x.child, x.other
-    if isinstance(x, Num) or is_number(x) or is_zero_d(x) or (type(x) is list and not x):
+    if isinstance(x, Composite) and x.cls in (list, tuple):
+        return None, x
+    if isinstance(x, Num) or is_number(x) or is_zero_d(x) or _is_items(x):
         return None, x
     return (x, None) if isinstance(x, (Ary, Array)) else None
+
+
+def _is_items(x: Any) -> bool:
+    """Is it a list or tuple of which it is known how many items it has?"""
+    return type(x) in (list, tuple) and not has_run(x)
 
 
 def _shapes_of(x: Any) -> list[Any] | None:

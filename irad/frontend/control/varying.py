@@ -1,4 +1,4 @@
-"""Variables that are an array on some paths and a number, or a list that is empty, on the others: `total = 0.0`, then `total = total + x`
+"""Variables that are an array on some paths and a number, list or tuple on the others: `total = 0.0`, then `total = total + x`
 under a condition; `best = []`, then `best = np.flatnonzero(x > t)`. And those that are one of several functions, classes or members of
 an enumeration, by data (irad.frontend.values.choices).
 

@@ -108,6 +108,7 @@ def _of_an_item(r: Reader, func: ast.expr) -> Any:
 
 
 _CHANGES_ITEM = ("append", "extend", "insert", "add", "update", "appendleft", "remove", "discard", "clear")
+_GOING_OVER = (enumerate, zip, iter)  # which take items one by one, of whatever kind they are
 _IN_ERRSTATE = np.errstate()(lambda: None).__code__  # of functions that it decorates
 _TABLES = (np.array, np.asarray, np.stack, np.sum, np.mean, np.max, np.min, np.prod, np.fromiter)
 
@@ -183,7 +184,7 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if isinstance(fn, Special):
         return fn.apply(r, args, kwargs)
     if varies(args) or varies(list(kwargs.values())):
-        if not _is_read(fn) and not (args and is_mapped(args[0])):
+        if not _is_read(fn) and not (args and is_mapped(args[0])) and not any(fn is f for f in _GOING_OVER):
             return varying.call(r, fn, args, kwargs)
     special = hashed(BUILTINS, fn) or MEANINGS.get(named := hashed(CALLS, fn), named) or _later(fn)
     if special is not None:

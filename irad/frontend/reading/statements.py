@@ -108,13 +108,13 @@ def assign(r: Reader, target: ast.expr, value: Any) -> None:
         r.hint(value, target.id)
         r.state.assign(variable(r, target.id), value)
     elif isinstance(target, (ast.Tuple, ast.List)):
-        if isinstance(value, Nullable):
+        if type(value) is Nullable:
             value = needed(r, value, "cannot unpack non-iterable NoneType object")
         _unpack(r, target, value)
     elif isinstance(target, ast.Subscript):
         obj, key = r.expr(target.value, True), r.expr(target.slice)
         r.at(target)
-        if isinstance(value, Nullable) and not isinstance(obj, (list, dict)):
+        if type(value) is Nullable and not isinstance(obj, (list, dict)):
             value = definite(r, value, "what is stored")
         r.setitem(obj, key, value)
     elif isinstance(target, ast.Attribute):

@@ -267,7 +267,7 @@ class Nullable:
 
 @dataclass(frozen=True, eq=False)
 class Varying(Nullable):
-    """The array `value` where `there` holds, and the number or list `other` elsewhere; see irad.frontend.control.varying."""
+    """The array `value` where `there` holds, and the number, list or tuple `other` elsewhere; see irad.frontend.control.varying."""
 
     other: Any = None
 

@@ -1,4 +1,4 @@
-"""Variables that are an array on some paths and a number or an empty list on others: the compiled function against plain Python."""
+"""Variables that are an array on some paths and a number, list or tuple on others: the compiled function against plain Python."""
 
 from __future__ import annotations
 
@@ -159,7 +159,89 @@ def looked_up(x: np.ndarray) -> Any:
         return x[1]
 
 
+class Share:
+    def __init__(self) -> None:
+        self.parts: Any = None
+
+    def of(self, x: np.ndarray) -> Share:
+        try:
+            if x[0] > 0.3:
+                raise ValueError("too much")
+            self.parts = x * 0.5
+        except ValueError:
+            self.parts = [1.0, x[1], 3.0]
+        return self
+
+
+def in_a_handler(x: np.ndarray) -> Any:
+    found = Share().of(x)
+    return found.parts[0] * 2 + np.sum(found.parts) + sum(found.parts) + len(found.parts)
+
+
+def list_of_arrays(x: np.ndarray) -> Any:
+    rows: Any = [x[:2], x[1:]]
+    if x[0] > 0.3:
+        rows = np.stack((x[:2], x[1:])) * 2
+    return sum(np.sum(row**2) for row in rows) + rows[1][0] + np.sum(np.mean(rows, axis=0))
+
+
+def seen_under_other_names(x: np.ndarray) -> Any:
+    numbers = [x[0], x[1], 1.0]
+    other, y = numbers, x * 3
+    chosen: Any = numbers
+    if x[0] > 0.3:
+        chosen = y
+    chosen[0] = x[2] * 7.0
+    return other[0] + numbers[1] + y[0] * 2 + chosen[2]
+
+
+def one_or_the_other_each_trip(x: np.ndarray) -> Any:
+    p: Any = [1.0, x[1]]
+    for i in range(40):
+        if x[i % 3] > 0.4:
+            p = np.array(p) * 1.01 + x[i % 3]
+        elif i % 7 == 0:
+            p = [x[0], p[0]]
+    return p[0] + p[1] * 2
+
+
+def operators_of_both(x: np.ndarray) -> Any:
+    p: Any = [1.0, x[1], 2.0]
+    if x[0] > 0.3:
+        p = x
+    twice, more = p * 2, p + [1.0, 2.0, 3.0]
+    a, b, c = p
+    pairs = sum(u * v for u, v in zip(p, x)) + sum(k * v for k, v in enumerate(p))
+    return len(twice) + np.sum(twice) + np.sum(more) + a * b + c + pairs
+
+
+def tuple_returned(x: np.ndarray) -> Any:
+    def parted(x: np.ndarray) -> Any:
+        return (x * 2, x[0]) if x[0] > 0.3 else x
+
+    r = parted(x)
+    return np.sum(r[0]) + r[1] if isinstance(r, tuple) else np.sum(r**2)
+
+
+def two_shapes_unpacked(x: np.ndarray) -> Any:
+    p = x[:2] if x[0] < 0.3 else np.array([[x[0], 1.0], [x[1], x[2]]])
+    a, b = p
+    return np.sum(a) * 2 + np.sum(b)
+
+
+def list_or_array(x: np.ndarray) -> Any:
+    return [x[0], 2.0] if x[0] > 0.3 else x[:2] * 3
+
+
+def only_of_one(x: np.ndarray) -> Any:
+    p: Any = [1.0, x[1]]
+    if x[0] > 0.3:
+        p = x
+    return p.shape[0] + p[1]
+
+
 NUMBERS = [
+    in_a_handler, list_of_arrays, seen_under_other_names, one_or_the_other_each_trip, operators_of_both, tuple_returned, two_shapes_unpacked,
     summed_in_a_loop, in_a_while, settled_by_a_test, settled_by_its_rank, stored_in_place, in_a_dict, number_again, given_to_a_function,
     in_a_list, indices_of_the_best, gone_over, joined_to_others, looked_up,
 ]  # fmt: skip
@@ -171,7 +253,7 @@ def test_values(f: Callable[..., Any]) -> None:
         np.testing.assert_allclose(irad.compile(f)(x.copy()), f(x.copy()), rtol=1e-14)
 
 
-@pytest.mark.parametrize("f", [returned, no_array], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [returned, no_array, list_or_array, only_of_one], ids=lambda f: f.__name__)
 def test_results_and_exceptions(f: Callable[..., Any]) -> None:
     for x in SAMPLES:
         agrees(f, x)
