@@ -172,7 +172,7 @@ class Programs(Program):
         )  # fmt: skip
 
     def vars(self) -> str:
-        o, v = self.pick("o", "p"), self.value()
+        o, v = self.object(), self.value()
         return self.pick(
             f"vars({o})['v'] = {v}", f"{o}.__dict__['v'] += {v}", f"{o}.__dict__.update(v={v}, k=2)", f"s += vars({o})['v']", f"t += sum(a for b, a in vars({o}).items() if b in ('v', 'k'))", f"s += {o}.__dict__.get('extra', {v})",
             f"for b in ('v', 'k'):\n    {o}.__dict__[b] = {o}.__dict__[b] * 0.5", f"t += len(vars({o}))", f"s += {v} if 'extra' in vars({o}) else 0.1",

@@ -46,7 +46,7 @@ from irad.frontend.control.templates import (
 )
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.choices import Outside, options, things
-from irad.frontend.values.objects import UNDEFINED, Array, Choice, Maybe, Nullable, Poison, Text, Varying, is_number
+from irad.frontend.values.objects import UNDEFINED, Array, Choice, Maybe, Nullable, Poison, Stand, Text, Varying, is_number
 from irad.frontend.values.runs import GROWING, has_run, head, larger, length_of, most_of, tail
 from irad.frontend.values.state import same
 
@@ -313,6 +313,13 @@ class Joiner:
         if other[1] != meta or len(other[2]) != len(kids):
             what = f"a {cls.__name__} of {len(kids)} on one path and of {len(other[2])} on the other"
             return Bad(f"it is {what}" if len(other[2]) != len(kids) else f"it is a {cls.__name__} with other keys on each path")
+        if issubclass(cls, Stand) and cls.of_itself and not same(kids[0], other[2][0]):
+            one = self._objects(kids[0] if isinstance(kids[0], Template) else Same(kids[0]), other[2][0])
+            return (
+                Bad("it is of one of two objects; choose between the objects first")
+                if one is None
+                else Composite(cls, meta, (one,))
+            )
         return Composite(cls, meta, tuple(self.join(x, y) for x, y in zip(kids, other[2])))
 
 

@@ -39,7 +39,7 @@ from irad.frontend.reading.subscripts import settled, store
 from irad.frontend.syntax.source import code_of
 from irad.frontend.values.arr import PYTHON, Arr
 from irad.frontend.values.callables import Native
-from irad.frontend.values.choices import is_object
+from irad.frontend.values.choices import OneOf, is_object
 from irad.frontend.values.objects import (
     UNDEFINED,
     Array,
@@ -77,7 +77,7 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
 def _attr(r: Reader, obj: Any, name: str) -> Any:
     if name == "__class__":
         return r.call(type, [obj])
-    if name == "__dict__" and has_attribute_dict(obj):
+    if name == "__dict__" and all(map(has_attribute_dict, obj.options if isinstance(obj, (Choice, OneOf)) else (obj,))):
         return obj if items_are_attributes(obj) else import_later("irad.frontend.reading.scopes").Attributes(obj)
     if name in ("write", "flush") and (obj is sys.stdout or obj is sys.stderr):
         return import_later("irad.frontend.reading.effects").of_stream(obj, name)

@@ -342,12 +342,7 @@ def note_method(r: Reader, obj: Any, name: str, f: Any) -> None:
 
 def set_instance_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
     """obj.name = value."""
-    if r.state.locked(obj):
-        raise r.locked_error(
-            obj,
-            f"an attribute of {describe(obj)} is assigned that is one of several, depending on data; "
-            "make a new one on each path, or choose between their attributes",
-        )
+    _check_own(r, obj)
     method = hook(obj, "__setattr__")
     if method is not None:
         if isinstance(method, types.FunctionType):
@@ -374,7 +369,18 @@ def plain_set(r: Reader, obj: Any, name: str, value: Any) -> None:
     elif not _has_place(obj, found):
         raise AttributeError(_no_place(obj, name, found))
     else:
+        _check_own(r, obj)
         r.state.assign(place_of_attribute(r, obj, name), value)
+
+
+def _check_own(r: Reader, obj: Any) -> None:
+    """Raises an error if an object must not change."""
+    if r.state.locked(obj):
+        raise r.locked_error(
+            obj,
+            f"an attribute of {describe(obj)} is assigned or deleted that is one of several, depending on data; "
+            "make a new one on each path, or choose between their attributes",
+        )
 
 
 def _has_place(obj: Any, found: Any) -> bool:
@@ -406,8 +412,7 @@ def delete_attr(r: Reader, obj: Any, name: str) -> None:
     if deleter is not None:
         r.call(deleter, [found, obj])
         return
-    if r.state.locked(obj):
-        raise r.locked_error(obj, f"an attribute of {describe(obj)} is deleted that is one of several, depending on data")
+    _check_own(r, obj)
     own = own_attr(r, obj, name)
     if own is UNDEFINED:
         raise AttributeError(_missing(obj, name, deleted=True))

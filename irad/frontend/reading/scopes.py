@@ -11,8 +11,9 @@ from irad.frontend.control.sequences import Seq
 from irad.frontend.control.stands import Stands
 from irad.frontend.reader import Reader
 from irad.frontend.reading.expressions import usable
-from irad.frontend.reading.instances import decides, own_attr, place_of, place_of_attribute, plain_set, rely_on_absence
-from irad.frontend.values.objects import UNDEFINED, Env, Maybe, describe
+from irad.frontend.reading.instances import decides, delete_attr, hook, own_attr, place_of, plain_set, rely_on_absence
+from irad.frontend.values.choices import OneOf
+from irad.frontend.values.objects import UNDEFINED, Choice, Env, Maybe, describe
 from irad.frontend.values.state import Name
 
 
@@ -76,15 +77,26 @@ Globals.METHODS = {"get": _get, "__contains__": lambda r, self, key: self.has(r,
 
 
 class Attributes(Stands):
-    """The dict of an object's own attributes. What is stored is assigned, as `object.__setattr__` does it."""
+    """The dict of an object's own attributes. What is stored is assigned, as `object.__setattr__` does it. The object may be one of
+    several, which have attributes of the same names."""
 
     cls = dict
+    of_itself = True
 
     def __init__(self, of: Any):
         self.of = of
 
+    def options(self) -> tuple[Any, ...] | None:
+        """The objects of which data choose one, if they do."""
+        return self.of.options if isinstance(self.of, (Choice, OneOf)) else None
+
     def names(self, r: Reader) -> list[str]:
         """The names there are, in order. The program relies on their being these."""
+        if (options := self.options()) is not None:
+            first, *rest = [Attributes(x).names(r) for x in options]
+            if any(names != first for names in rest):
+                raise UnsupportedError("the attributes of one of several objects, by data, of which some have others")
+            return first
         path, assigned = place_of(r, self.of), r.outside.names(self.of)
         if path is not None:
             r.captures.guard(path, "attributes", own_names(self.of))
@@ -93,7 +105,7 @@ class Attributes(Stands):
 
     def whole(self, r: Reader, returned: bool = False) -> Any:
         """A dict of the same items."""
-        if returned and place_of(r, self.of) is not None:
+        if returned and not self.options() and place_of(r, self.of) is not None:
             raise UnsupportedError(
                 f"the attributes of {describe(self.of)}, as a dict, cannot be returned: return a copy, dict(vars(x))"
             )
@@ -101,9 +113,12 @@ class Attributes(Stands):
 
     def item(self, r: Reader, key: Any) -> Any:
         """x.__dict__[key]. Raises KeyError."""
-        found = self._found(r, _known(key))
+        if self.options() and _known(key) in self.names(r):
+            return r.getattr(self.of, key)
+        found = UNDEFINED if self.options() else self._found(r, _known(key))
         if found is UNDEFINED or _is_slot(self.of, key):
-            rely_on_absence(r, self.of, key)
+            for x in self.options() or (self.of,):
+                rely_on_absence(r, x, key)
             raise KeyError(key)
         return found
 
@@ -115,9 +130,12 @@ class Attributes(Stands):
 
     def store(self, r: Reader, key: Any, value: Any) -> None:
         """x.__dict__[key] = value."""
-        if decides(found_in_class(type(self.of), _known(key))):
+        options = self.options()
+        if any(decides(found_in_class(type(x), _known(key))) for x in options or (self.of,)):
             raise UnsupportedError(f"'{key}' is stored into the attributes of {describe(self.of)}, whose class decides about it")
-        plain_set(r, self.of, key, value)
+        if options and any(hook(x, "__setattr__") is not None for x in options):
+            raise UnsupportedError(f"'{key}' is stored into the attributes of one of several objects with a __setattr__")
+        r.setattr(self.of, key, value) if options else plain_set(r, self.of, key, value)
 
     def elements(self, r: Reader) -> Seq:
         """The names."""
@@ -144,8 +162,10 @@ def _update(r: Reader, self: Attributes, /, *args: Any, **kwargs: Any) -> None:
 def _pop(r: Reader, self: Attributes, key: Any, *default: Any) -> Any:
     if _known(key) not in self.names(r) and default:
         return default[0]
+    if self.options():
+        raise UnsupportedError("an attribute is taken out of one of several objects that data choose; assign None to it")
     out = self.item(r, key)
-    r.state.assign(place_of_attribute(r, self.of, key), UNDEFINED)
+    delete_attr(r, self.of, key)
     return out
 
 

@@ -330,6 +330,7 @@ class Stand:
     """Stands for an object of NumPy that is no array, of class `cls`; see irad.frontend.control.stands."""
 
     cls: type
+    of_itself = False  # is what it holds an object whose changes are to be seen, so that no other may stand for it?
 
     def whole(self, r: Any, returned: bool = False) -> Any:
         """What it is to code that takes it as a whole, or to the caller."""

@@ -383,3 +383,54 @@ def test_errors_say_what_to_write() -> None:
         return deep(v, [Leaf(2.0), Shifted(3.0)], 0)
 
     np.testing.assert_allclose(irad.compile(cured)(2.3), cured(2.3), rtol=1e-13)
+
+
+class Leaves:
+    def __init__(self, x: Any, s: Any):
+        self.a, self.b = Leaf(x), Leaf(s)
+
+
+def _by_name(x: Any, s: Any) -> Any:
+    a, b = Leaf(x), Leaf(s)
+    low = min([a, b], key=lambda o: o.scale)
+    a.__dict__["scale"] = a.scale * 0.5  # seen under the other name
+    vars(b).update(scale=b.scale + 1.0)
+    return low.scale, a.scale, b.scale
+
+
+def _of_the_one(x: Any, s: Any) -> Any:
+    a, b = Leaf(x), Leaf(s)
+    low = a if x < s else b
+    d = vars(low)
+    d["scale"] += 1.0
+    low.__dict__.update(scale=d["scale"] * 2.0, more=3.0)
+    return d["scale"], a.scale, b.scale, sum(d.values()), getattr(a, "more", 0.0), "scale" in d, len(vars(a))
+
+
+def _one_of_two_dicts(x: Any, s: Any) -> Any:
+    a, b = Leaf(x), Leaf(s)
+    for k in range(3):
+        d = vars(a) if k * 0.4 < x else vars(b)
+        d["scale"] += 0.25
+    return a.scale, b.scale
+
+
+def _by_the_base(x: Any, s: Any) -> Any:
+    both = Leaves(x, s)
+    low = both.a if x < s else both.b
+    object.__setattr__(both.a, "scale", 7.0)
+    return low.scale
+
+
+@pytest.mark.parametrize("f", [_by_name, _one_of_two_dicts, _by_the_base])
+@pytest.mark.parametrize("args", [(0.3, -0.02), (0.5, 3.0)])
+def test_stores_into_the_dict_of_attributes_of_one_of_several(f: Callable[..., Any], args: tuple[float, float]) -> None:
+    np.testing.assert_allclose(irad.compile(f)(*args), f(*args), rtol=1e-13)
+    if f is _by_name:
+        low = 0.5 if args[0] < args[1] else 0.0
+        assert irad.grad(lambda x, s: f(x, s)[0])(*args) == low
+
+
+def test_the_dict_of_attributes_of_one_of_several_gets_no_others() -> None:
+    with pytest.raises(irad.UnsupportedError, match="on some paths only"):
+        irad.compile(_of_the_one)(0.3, 0.5)
