@@ -355,8 +355,8 @@ def zip_(r: Reader, *iterables: Any, strict: bool = False) -> Seq:
     if not seqs:
         return Seq(0, lambda i: ())
     static = [n for n in lengths if isinstance(n, int)]
-    if strict and len(set(static)) > 1:
-        raise ValueError("zip() arguments have different lengths")
+    if strict and (len(static) < len(lengths) or len(set(static)) > 1):
+        r.call(import_later("irad.frontend.library.python.grown").check_lengths, [lengths])
     length = min(static) if len(static) == len(lengths) else r.call(min, [list(lengths)])
     live = (lambda k: all(s.more(k) for s in seqs)) if isinstance(length, int) and any(s.live for s in seqs) else None
     return Seq(length, lambda i: tuple(s.get(i) for s in seqs), all(s.rolls for s in seqs), of=tuple(seqs), live=live)

@@ -11,6 +11,7 @@ from irad.errors import IradTypeError, IradValueError
 from irad.frontend.numpy.complex import real
 from irad.frontend.numpy.elementwise import convert
 from irad.frontend.numpy.join import lift_strong
+from irad.frontend.numpy.python_scalars import python_int
 from irad.frontend.numpy.shape import ravel
 from irad.frontend.registry import attribute, method, numpy
 from irad.frontend.values.arr import Arr, dtype_of, from_dim, irad_dtype, lift, normalize_axis, result_dtype, shape_of, size_of
@@ -71,6 +72,8 @@ def item(a: Any, *args: Any) -> Arr:
     if any(d != 1 for d in x.shape):
         raise IradValueError("can only convert an array of size 1 to a Python scalar")
     v = reshape_to(x.value, ())
+    if x.name == "u64":
+        return python_int(Arr(v))
     kind = {"b": "bool", "f": "f64", "c": "c128"}.get(x.name[0], "i64")
     return Arr(convert(Arr(v), kind).value, weak=True)
 

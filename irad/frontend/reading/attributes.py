@@ -135,12 +135,15 @@ def _array_attr(r: Reader, x: Any, name: str) -> Any:
         name in METHODS
         or name in views.BY_NAME
         or name in MUTATING
+        or (isinstance(x, Arr) and name == "is_integer")
         or (isinstance(content, np.ndarray) and callable(getattr(content, name, None)))
     ):
         return Method(x, name)
     if not hasattr(np.ndarray, name):
         elsewhere = import_later("irad.elsewhere")
-        raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'{elsewhere.advice(elsewhere.ATTRIBUTES, name)}")
+        cls = class_of_number(x) if isinstance(x, Arr) else np.ndarray
+        advice = elsewhere.advice(elsewhere.ATTRIBUTES, name)
+        raise AttributeError(f"'numpy.{cls.__name__}' object has no attribute '{name}'{advice}")
     if not isinstance(content, Arr):
         return r.wrap(getattr(content, name))
     close = nearest(name)

@@ -118,24 +118,22 @@ def _python_method_of_number(r: Reader, x: Any, name: str, args: Sequence[Any]) 
     if name in ("conjugate", "conj"):
         return METHODS["conj"](x) if isinstance(x, Arr) else x.conjugate()
     if name == "is_integer" and isinstance(x, Arr):
-        if x.name != "f64":
+        if x.name[0] != "f":
             return True
         whole = r.operator("eq", r.operator("sub", x, r.call(np.floor, [x])), 0.0)  # inf - inf is NaN
         return Arr(whole.value, True)
-    if isinstance(x, Arr) and name == "item" and not args:
-        return Arr(x.value, True)
     raise UnsupportedError(f"method {name} of {describe(x)} is not supported in compiled code")
 
 
 def _tolist(r: Reader, x: Array) -> Any:
     """Nested lists of Python numbers."""
     if not x.shape:
-        return Arr(r.value(x), True)
+        return METHODS["item"](r.operand(x))
     if decided_by_data(x.shape[0]):
         return made(r, _numbers if len(x.shape) == 1 else _rows, x)
     items = [r.getitem(x, k) for k in range(len(r.items(x)))]
     return r.state.made(
-        [Arr(v.value, True) if isinstance(v, Arr) else _tolist(r, v) if isinstance(v, Array) else v.item() for v in items]
+        [METHODS["item"](v) if isinstance(v, Arr) else _tolist(r, v) if isinstance(v, Array) else v.item() for v in items]
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from irad.core.structured import Bytes, Field, Layout, Structured, fields, is_structured, why_not
 from irad.core.types import promote
 from irad.errors import IradValueError, UnsupportedError
+from irad.frontend.numpy.attributes import item
 from irad.frontend.reader import Reader
 from irad.frontend.reading.records import get_field, node_item, set_node_item
 from irad.frontend.values.arr import Arr, from_dim, normalize_axis
@@ -146,7 +147,7 @@ def _plain(r: Reader, f: Field, x: Any) -> Any:
         return _tolist(r, x)
     if f.kind == "bytes":
         raise UnsupportedError(f"field {f.name!r} of strings in item() or tolist(): take the fields that you need one by one")
-    return x if f.shape else Arr(x.value, True) if isinstance(x, Arr) else x.item()
+    return x if f.shape else item(x) if isinstance(x, Arr) else x.item()
 
 
 def _tolist(r: Reader, s: Structured) -> Any:

@@ -130,3 +130,30 @@ def test_arithmetic_and_text_of_an_int_on_one_path_and_a_float_on_the_other(caps
         irad.grad(lambda x: x * ((2 if x > 1 else x) + 1))(3.0) == 3.0
         and irad.grad(lambda x: 2 * (x if x > 0 else 0))(3.0) == 2.0
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint8, np.int32, np.bool_, np.complex64])
+def test_items_of_arrays_of_all_types_are_numbers_of_python(dtype: Any) -> None:
+    def f(x: Any) -> Any:
+        xs, rows = x.tolist(), np.stack([x, x]).tolist()
+        xs.sort(key=abs, reverse=True)
+        return sum(x.tolist()) * 0.1, xs[0] * 300, rows[1][0] * 300, x[0].item() * 300, x.item(1) * 0.1, x.max().item() * 300
+
+    def of_records(p: Any) -> Any:
+        return p["a"][0].item() * 300, p["a"].tolist()[1] * 0.1, p[0].item()[0] * 0.1
+
+    x = np.array([3, 1, 2]).astype(dtype)
+    p = np.array([(v, 1.0) for v in x], [("a", dtype), ("b", "f8")])
+    assert repr(irad.compile(f)(x)) == repr(f(x))
+    assert repr(irad.compile(of_records)(p)) == repr(of_records(p))
+
+
+def test_whole_numbers_of_all_types() -> None:
+    f = lambda x: (x[0].is_integer(), np.float32(x[1]).is_integer(), x.astype(np.int8)[0].is_integer())
+    x = np.array([2.0, 1.5], np.float32)
+    assert irad.compile(f)(x) == f(x) == (True, False, True)
+    with pytest.raises(AttributeError, match="'numpy.float32' object has no attribute 'nothing'"):
+        irad.compile(lambda x: x[0].nothing)(x)
+    for g in (lambda x: x[0].item(), lambda x: x.tolist()):
+        with pytest.raises(OverflowError):
+            irad.compile(g)(np.array([2**63 + 5, 3], np.uint64))

@@ -408,3 +408,24 @@ def test_an_iterator_that_is_zipped_with_itself(f: Any) -> None:
         assert np.isclose(value, f(x))
         h = 1e-6
         assert np.allclose(slope, [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(n)], rtol=1e-6, atol=1e-8)
+
+
+def test_strict_zip_of_lengths_that_data_decide() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return sum(a * b * c for a, b, c in zip(x, y[y > 0], x[x > 0], strict=True))
+
+    for x, y, words in (
+        ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], None),
+        ([1.0, 2.0, 3.0], [1.0, 2.0], "argument 2 is shorter than argument 1"),
+        ([1.0, 2.0, -3.0], [1.0, 2.0, 3.0], "argument 3 is shorter than arguments 1-2"),
+        ([1.0, 2.0], [1.0, 2.0, 3.0], "argument 2 is longer than argument 1"),
+    ):
+        args = np.array(x), np.array(y)
+        if words is None:
+            assert irad.compile(f)(*args) == f(*args)
+            continue
+        for g in (f, irad.compile(f), irad.grad(f)):
+            with pytest.raises(ValueError, match=words):
+                g(*args)
+    with pytest.raises(ValueError, match=r"zip\(\) argument 3 is shorter than arguments 1-2"):
+        irad.compile(lambda x: [a for a, b, c in zip(x, [1, 2, 3], [1, 2], strict=True)])(np.ones(3))

@@ -80,3 +80,14 @@ def equal(a, b):
             refused(x != x and y != y, _SAME_NAN)
             return False
     return True
+
+
+def check_lengths(lengths):
+    """Raise what zip(strict=True) raises, if there are different ones."""
+    least = min(lengths)
+    for k in range(1, len(lengths)):
+        if lengths[k] == least and least < min(lengths[:k]):
+            raise ValueError(f"zip() argument {k + 1} is shorter than argument{' 1' if k == 1 else f's 1-{k}'}")
+    for k in range(1, len(lengths)):
+        if lengths[k] > lengths[0]:
+            raise ValueError(f"zip() argument {k + 1} is longer than argument{' 1' if k == 1 else f's 1-{k}'}")
