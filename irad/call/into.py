@@ -15,6 +15,7 @@ from irad.call.conditions import Leaves
 from irad.call.fastcall import write
 from irad.call.specialisation import Specialisation
 from irad.codegen.call import machine as entry
+from irad.core.foreign import with_article
 from irad.core.tree import TreeDef
 from irad.core.types import Type, dtype_name
 from irad.errors import IradTypeError, IradValueError
@@ -117,14 +118,14 @@ def _shown(tree: TreeDef) -> str:
     if tree.cls is dict:
         return f"a dict with the keys {', '.join(map(repr, tree.meta))}"
     if tree.cls in (tuple, list):
-        return f"a {tree.cls.__name__} of {len(tree.children)}"
+        return f"{with_article(tree.cls.__name__)} of {len(tree.children)}"
     return f"a {getattr(tree.cls, '__name__', tree.cls)}, whose parts cannot be given (return a tuple or dict of arrays)"
 
 
 def _kind(x: Any) -> str:
     if isinstance(x, Mapping):
-        return f"a {type(x).__name__} with the keys {', '.join(map(repr, x))}"
-    return f"a {type(x).__name__}" + (f" of {len(x)}" if isinstance(x, (tuple, list)) else "")
+        return f"{with_article(type(x).__name__)} with the keys {', '.join(map(repr, x))}"
+    return f"{with_article(type(x).__name__)}" + (f" of {len(x)}" if isinstance(x, (tuple, list)) else "")
 
 
 def _array(out: Any, r: Result, plain: Traced, name: str) -> Iterator[np.ndarray]:

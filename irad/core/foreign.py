@@ -189,9 +189,11 @@ def as_array(x: Any) -> np.ndarray:
     try:
         out = np.asarray(x) if _has_interface(x) else np.from_dlpack(x)
     except Exception as e:
-        raise IradTypeError(f"a {type(x).__name__} is not an array in memory that NumPy can look at ({e}); {advice(x)}") from None
+        raise IradTypeError(
+            f"{with_article(type(x).__name__)} is not an array in memory that NumPy can look at ({e}); {advice(x)}"
+        ) from None
     if not isinstance(out, np.ndarray):
-        raise IradTypeError(f"a {type(x).__name__} is not an array in memory that NumPy can look at; {advice(x)}")
+        raise IradTypeError(f"{with_article(type(x).__name__)} is not an array in memory that NumPy can look at; {advice(x)}")
     return out
 
 
@@ -236,10 +238,15 @@ def is_mapped(x: Any) -> bool:
     return is_written(type(x)) and hasattr(type(x), "MAPPED")
 
 
+def with_article(name: str) -> str:
+    """The name of a class after "a" or "an"."""
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
 def describe_class(cls: Any) -> str:
     """A short name of the objects of a class, for error messages."""
     if not is_written(cls) or not hasattr(cls, "MAPPED"):
-        return f"{'an' if cls.__name__[0] in 'aeiou' else 'a'} {cls.__name__}"
+        return with_article(cls.__name__)
     return f"a {cls.MAPPED.__name__} whose {'elements' if cls.MAPPED in (list, set) else 'keys'} depend on data"
 
 

@@ -15,6 +15,7 @@ from typing import Any, Self, Union
 import numpy as np
 
 from irad.core.affine import LINEAR, Affine, applied, symbols
+from irad.core.foreign import with_article
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import IradValueError
 
@@ -211,7 +212,7 @@ def type_of(x: Any) -> Type:
     """Type of a NumPy array, NumPy scalar or Python number. Raises TypeError for others, subclasses of arrays included."""
     if isinstance(x, np.ndarray) and not is_plain(x):
         raise TypeError(
-            f"a {type(x).__name__} is not supported: it may mean something else than its numbers; pass np.asarray(...) of it"
+            f"{with_article(type(x).__name__)} is not supported: it may mean something else than its numbers; pass np.asarray(...) of it"
         )
     if type(x) is int and not -(2**63) <= x < 2**63:
         raise TypeError(f"the int {x} does not fit into 64 bits")

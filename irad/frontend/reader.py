@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass, array_in
-from irad.core.foreign import base_items
+from irad.core.foreign import base_items, with_article
 from irad.core.ir import Builder, Graph, Value, current
 from irad.core.notes import Notes
 from irad.core.room import Outgrown
@@ -212,7 +212,7 @@ class Reader:
         if found is None or found[0] is not obj:
             return (OfObjects if is_object(obj) else UnsupportedError)(message)
         e = UnsupportedError(
-            f"a {type(obj).__name__} is changed that is also an element of a list which grew in a loop; put a copy into the list, "
+            f"{with_article(type(obj).__name__)} is changed that is also an element of a list which grew in a loop; put a copy into the list, "
             "or give the list another element (xs[k] = ...)"
         )
         return of_a_loop(e, found[1])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import with_article
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.once import import_later
@@ -135,7 +136,7 @@ class Merge:
         t = self.joiner.join_result(a, b) if is_last_result(self.r, place) else self.joiner.join(a, b)
         if isinstance(place, Items) and isinstance(t, Bad) and known(self.r, place.owner, self.live):
             e = StructureError(
-                f"a {type(place.owner).__name__} is changed under a condition that depends on data so that {t.message}; "
+                f"{with_article(type(place.owner).__name__)} is changed under a condition that depends on data so that {t.message}; "
                 "keep its length and types the same on both paths"
             )
             e.site = import_later("irad.frontend.reading.keyed").differing(self.r, place.owner, a, b)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_mapped, is_written
+from irad.core.foreign import base_items, is_mapped, is_written, with_article
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.rows import Mapped, Objects, Options, Rows
@@ -218,11 +218,21 @@ def _array(t: Template, columns: Iterator[Value], depth: int = 1) -> Arr:
 # ---- changing --------------------------------------------------------------------------------------------------------
 
 
+def refilled(r: Reader, xs: Any, new: Any) -> Any:
+    """A list or deque, in place of whose elements it gets those of a new one."""
+    if isinstance(xs, list):
+        r.setitem(xs, slice(None), new)
+    else:
+        change(r, xs).clear()
+        xs.extend(new)
+    return xs
+
+
 def change(r: Reader, container: Any) -> Any:
     """A container, checked that it may be changed; the change is logged."""
     if not hasattr(container, "clear"):
         raise UnsupportedError(
-            f"items of a {type(container).__name__} are assigned; compiled code assigns those of arrays and containers"
+            f"items of {with_article(type(container).__name__)} are assigned; compiled code assigns those of arrays and containers"
         )
     r.outside.note(container)
     found = r.captures.of_caller(container)
@@ -230,13 +240,13 @@ def change(r: Reader, container: Any) -> Any:
         r.outside.hold(container, found)
     elif found is not None or r.captures.path(container) is not None:
         raise UnsupportedError(
-            f"a {type(container).__name__} from outside the function is changed; return the new value, "
+            f"{with_article(type(container).__name__)} from outside the function is changed; return the new value, "
             "or change the arrays in it in place (x[...] = ...)"
         )
     if r.state.locked(container):
         error = r.locked_error(
             container,
-            f"a {type(container).__name__} is changed that is one of several, depending on data; "
+            f"{with_article(type(container).__name__)} is changed that is one of several, depending on data; "
             "make a new one on each path, or choose between their items",
         )
         if id(container) in r.of_lists:

@@ -6,6 +6,7 @@ import collections
 from collections.abc import Callable
 from typing import Any
 
+from irad.core.foreign import with_article
 from irad.core.ir import Value
 from irad.frontend.control.holders import held_around, knower, names_of
 from irad.frontend.control.list_rules import Taken, grown_parts
@@ -84,7 +85,7 @@ class Containers:
         for x in taken.containers.values():
             if self.r.state.born(x) is not body.builder and not any(x is y for y in self.entered) and self.changed(body, x):
                 raise StructureError(
-                    f"a {type(x).__name__} is put into a list in each trip of this loop, and changed; put a copy into the list"
+                    f"{with_article(type(x).__name__)} is put into a list in each trip of this loop, and changed; put a copy into the list"
                 )
         self.taken = taken
         return taken

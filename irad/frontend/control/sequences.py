@@ -83,6 +83,12 @@ class Seq:
 class Range(Seq):
     """A range with bounds that are traced: `get` takes arrays of positions too."""
 
+    def item(self, r: Reader, key: Any) -> Any:
+        """self[key]."""
+        if isinstance(key, slice):
+            raise UnsupportedError("a slice of a range whose bounds depend on data; write the range with its bounds")
+        return self.get(r.call(import_later("irad.frontend.library.python.grown").position, [key, self.length]))
+
 
 @dataclass(frozen=True, eq=False)
 class Generator:

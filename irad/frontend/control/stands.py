@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from irad.core.foreign import with_article
 from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
 from irad.frontend.control.sequences import Seq
 from irad.frontend.reader import Reader
@@ -59,4 +60,4 @@ class Stands(Stand):
 
     def array(self, r: Reader) -> Any:
         """What np.asarray makes of it."""
-        raise IradTypeError(f"a {self.cls.__name__} is no array")
+        raise IradTypeError(f"{with_article(self.cls.__name__)} is no array")

@@ -32,7 +32,7 @@ from irad.frontend.python.texts import needs_reading
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.protocols import elements
 from irad.frontend.reading.written import in_library
-from irad.frontend.values.arr import Arr, materialise
+from irad.frontend.values.arr import Arr, NeedStatic, materialise
 from irad.frontend.values.choices import compared_by_identity, options, same_option
 from irad.frontend.values.objects import (
     UNDEFINED,
@@ -264,6 +264,9 @@ def _check_operands(name: str, xs: list[Any]) -> None:
     if name == "mul" or any(isinstance(x, (np.ndarray, np.generic)) or isinstance(x, Arr) and not x.weak for x in xs):
         known += (list, tuple)  # repeated; or NumPy makes it an array. Python's numbers know nothing of lists
     if not all(isinstance(x, known) for x in xs):
+        count = next((x for x in xs if isinstance(x, Arr) and x.weak and x.name == "i64"), None)
+        if name == "mul" and count is not None and any(isinstance(x, collections.deque) for x in xs):
+            raise NeedStatic(count, "how often a deque is repeated")
         e = PythonTypeError(f"unsupported operand for {name.rstrip('_')}: {' and '.join(map(describe, xs))}")
         if name != "mul" or not any(isinstance(x, (str, bytes)) for x in xs):  # text can be repeated, by a number that is known
             e.sources = set()
@@ -279,7 +282,7 @@ def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
     if name in ("eq", "ne") and all(type(x) is list for x in xs) and not all(isinstance(length_of(x), int) for x in xs):
         return _equality(name, import_later("irad.frontend.reading.keyed").lists_equal(r, *xs))
     xs = tuple(r.items(x) if has_run(x) else x for x in xs)
-    if name in ("add", "mul") and all(isinstance(x, (list, tuple, int, np.integer)) for x in xs):
+    if name in ("add", "mul") and all(isinstance(x, (list, tuple, collections.deque, int, np.integer)) for x in xs):
         return r.state.made(getattr(operator, name)(*xs))
     if name == "or_" and all(isinstance(x, dict) for x in xs):
         return r.state.made(xs[0] | xs[1])

@@ -375,12 +375,9 @@ def plain_set(r: Reader, obj: Any, name: str, value: Any) -> None:
 
 def _check_own(r: Reader, obj: Any) -> None:
     """Raises an error if an object must not change."""
+    cure = "make a new one on each path, or choose between their attributes"
     if r.state.locked(obj):
-        raise r.locked_error(
-            obj,
-            f"an attribute of {describe(obj)} is assigned or deleted that is one of several, depending on data; "
-            "make a new one on each path, or choose between their attributes",
-        )
+        raise r.locked_error(obj, f"an attribute of {describe(obj)} changes that is one of several, depending on data; {cure}")
 
 
 def _has_place(obj: Any, found: Any) -> bool:

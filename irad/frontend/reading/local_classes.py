@@ -21,6 +21,7 @@ from irad.frontend.reading.expressions import make_closure
 from irad.frontend.reading.statements import variable
 from irad.frontend.syntax.liveness import liveness_of
 from irad.frontend.syntax.source import code_of, mangled
+from irad.frontend.values.callables import Callback
 from irad.frontend.values.objects import Array, Closure, Env, is_traced_deep
 from irad.frontend.values.state import Name
 
@@ -120,3 +121,35 @@ def _body(s: ast.ClassDef) -> ast.FunctionDef:
     whole = mangled(s, s.name)  # type: ignore[arg-type, type-var]
     empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
     return ast.copy_location(ast.FunctionDef(s.name, empty, whole.body, []), s)  # type: ignore[arg-type]
+
+
+def complete(r: Reader, cls: Any) -> None:
+    """Give the methods of a class, of which an object is returned, the variables that they read of the function around."""
+    for owner, name, x in [(k, *item) for k in cls.__mro__ if id(k) in r.closures for item in vars(k).items()]:
+        if isinstance(x, property):
+            made: Any = property(*(_completed(r, owner, f) for f in (x.fget, x.fset, x.fdel)))
+        elif isinstance(x, (staticmethod, classmethod)):
+            made = type(x)(_completed(r, owner, x.__func__))
+        else:
+            made = _completed(r, owner, x)
+        if made is not x:
+            setattr(owner, name, made)
+
+
+def _completed(r: Reader, cls: type, f: Any) -> Any:
+    f = f.fn if isinstance(f, Callback) else f
+    closure = r.closures.get(id(f), (None, None))[1]
+    for name, cell in zip(f.__code__.co_freevars, f.__closure__) if closure is not None else ():
+        known = name == "__class__"
+        cell.cell_contents = cls if known else _known_variable(closure.env, name, f"{cls.__name__}.{f.__name__}")
+    return f
+
+
+def _known_variable(env: Any, name: str, of: str) -> Any:
+    while isinstance(env, Env):
+        if name in env.names and type(env.names[name]) in (bool, int, float, complex, str, type(None)):
+            return env.names[name]
+        env = None if name in env.names else env.parent
+    raise UnsupportedError(
+        f"an object is returned whose method {of} reads '{name}', a variable of a function in compiled code: make it a field"
+    )

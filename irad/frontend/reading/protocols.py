@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import CODE, advice, is_instance, is_library, is_value, with_each
+from irad.core.foreign import CODE, advice, is_instance, is_library, is_value, with_article, with_each
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
@@ -165,7 +165,7 @@ def unwrap(x: Any) -> Any:
 
 def run_without_source(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any], why: str) -> Any:
     """Run a callee that cannot be read, on tracers. Raises UnsupportedError, with the reason `why`, where that fails."""
-    name = getattr(fn, "__name__", None) or f"a {type(fn).__name__}"
+    name = getattr(fn, "__name__", None) or f"{with_article(type(fn).__name__)}"
     if inspect.isgeneratorfunction(fn):
         raise UnsupportedError(f"generator function {name}: collect the values in a list or array and return it")
     if isinstance(fn, types.FunctionType) and not is_library(fn.__module__):

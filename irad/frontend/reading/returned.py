@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import CODE, is_library, is_value
+from irad.core.foreign import CODE, is_library, is_value, with_article
 from irad.core.lazy_dataclass import dataclass
+from irad.core.once import import_later
 from irad.core.structured import Structured
 from irad.core.tree import LEAF, Fields, TreeDef, attributes, parts, register, static_part
 from irad.errors import UnsupportedError
@@ -91,7 +92,7 @@ def _unreturnable(r: Reader, x: Any) -> str:
     if isinstance(x, slice):
         return "a slice that depends on data" if is_traced_deep(x) else ""
     if isinstance(x, Stand):
-        return f"a {x.cls.__name__}"
+        return f"{with_article(x.cls.__name__)}"
     if isinstance(x, _FUNCTIONS) or (isinstance(x, types.FunctionType) and id(x) in r.closures):
         return "a function made in compiled code"
     if isinstance(x, type) and id(x) in r.closures:
@@ -177,6 +178,8 @@ class Outcome:
         found = parts(x) or (attributes(x) if self.r.is_opened(x) or isinstance(x, collections.deque) else None)
         if found is None:
             return None
+        if id(found[0]) in self.r.closures:
+            import_later("irad.frontend.reading.local_classes").complete(self.r, found[0])
         cls, meta, children = found
         if isinstance(meta, Fields):
             return cls, meta.with_values, (*children, *(s.value for s in meta.values))

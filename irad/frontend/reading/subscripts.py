@@ -21,7 +21,7 @@ from irad.frontend.control.flow import branch, branch_values
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.lists import change
 from irad.frontend.control.regions import Dead, raise_always
-from irad.frontend.control.sequences import Generator, Stream, collected
+from irad.frontend.control.sequences import Generator, Range, Stream, collected
 from irad.frontend.control.special import class_name, full_name, joined_in_place, key_of, site_of, special_method
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split, varies
@@ -62,7 +62,7 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
         return array_item(r, obj, r.operand(index_like(r, key)))
     if varies((obj,)):
         return split(r, (obj,), lambda x: get_item(r, x, key))
-    if isinstance(obj, Stands):
+    if isinstance(obj, (Stands, Range)):
         return obj.item(r, key)
     if isinstance(obj, Arr):
         k = r.operand(key)
@@ -424,9 +424,8 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
     if isinstance(old, (list, collections.deque)) and name == "add":
         extend(r, old, value)
         return old
-    if isinstance(old, list) and name == "mul":
-        r.setitem(old, slice(None), r.operator(name, old, value))
-        return old
+    if isinstance(old, (list, collections.deque)) and name == "mul":
+        return lists.refilled(r, old, r.operator(name, old, value))
     if isinstance(old, (dict, set)) and not isinstance(value, (Arr, Array)):
         joined_in_place(r, old, value)
         change(r, old)

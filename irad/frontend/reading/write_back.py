@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irad.core.foreign import base_items, base_method
+from irad.core.foreign import base_items, base_method, with_article
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.control.lists import with_items
@@ -52,7 +52,7 @@ def put_outside(r: Reader, meet: Callable[[Any], Any]) -> list[Put]:
             whole = with_items(r, whole, True)
         else:
             whole = dict(base_method(whole, "items")()) if isinstance(whole, dict) else list(base_items(whole))
-        out.append(Put(h.path, "items", "", meet(whole), f"a {type(h.container).__name__} from outside"))
+        out.append(Put(h.path, "items", "", meet(whole), f"{with_article(type(h.container).__name__)} from outside"))
     return out
 
 

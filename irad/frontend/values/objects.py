@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, describe_class, found_in_class, held, is_instance, own_attributes
+from irad.core.foreign import base_items, describe_class, found_in_class, held, is_instance, own_attributes, with_article
 from irad.core.ir import Builder, Value, current
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.structured import Bytes, Structured
@@ -446,5 +446,5 @@ def describe(x: Any) -> str:
     if x is UNDEFINED or isinstance(x, Choice):
         return "nothing" if x is UNDEFINED else "one of several things, by data"
     if isinstance(x, Stand):
-        return f"a {x.cls.__name__}"
+        return f"{with_article(x.cls.__name__)}"
     return f"{type(x).__name__} {x!r}" if isinstance(x, (int, float, str, type(None))) else describe_class(type(x))

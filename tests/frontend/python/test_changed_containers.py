@@ -149,3 +149,18 @@ def test_keywords_of_any_name() -> None:
         return d, dict(collections.Counter(r=1, obj=2)), len(seen), n.x, n.names
 
     assert irad.compile(f)(1.5) == f(1.5)
+
+
+def test_deques_repeated_and_joined_and_items_of_ranges() -> None:
+    def f(x: Any, n: Any) -> Any:
+        q, bounded = collections.deque([x, 1.0]), collections.deque([x, 1.0], 3)
+        same = q
+        q *= n
+        bounded *= n
+        joined = 2 * q + bounded
+        return list(same), list(bounded), joined[0], len(joined), range(n)[-1], range(2, n + 9, 3)[n]
+
+    for n in (1, 2, 3):
+        assert irad.compile(f)(0.5, n) == f(0.5, n)
+    with pytest.raises(IndexError, match="range object index out of range"):
+        irad.compile(lambda n, x: range(n)[3] + x)(3, 1.0)

@@ -294,3 +294,47 @@ def test_an_attribute_on_one_path() -> None:
 
     with pytest.raises(irad.UnsupportedError, match="on some paths only"):
         irad.compile(f)(2.0)
+
+
+def test_methods_of_an_object_that_is_returned_have_the_variables_that_they_read() -> None:
+    def f(x: Any) -> Any:
+        k = 3.0
+
+        @dataclasses.dataclass
+        class Base:
+            a: float
+
+            @property
+            def twice(self) -> Any:
+                return self.a
+
+            def scaled(self) -> Any:
+                return self.a * k
+
+        class Point(Base):
+            @property
+            def twice(self) -> Any:
+                return super().twice * k
+
+            @staticmethod
+            def of(v: Any) -> Any:
+                return v + k
+
+        k = 2.0
+        return Point(x)
+
+    p = irad.compile(f)(1.5)
+    assert (p.twice, p.scaled(), p.of(1.0)) == (3.0, 3.0, 3.0)
+
+    def of_data(x: Any) -> Any:
+        @dataclasses.dataclass
+        class Point:
+            a: float
+
+            def scaled(self) -> Any:
+                return self.a * x
+
+        return [Point(x)]
+
+    with pytest.raises(irad.UnsupportedError, match="method Point.scaled reads 'x'.*make it a field"):
+        irad.compile(of_data)(1.5)

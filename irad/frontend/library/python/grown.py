@@ -91,3 +91,10 @@ def check_lengths(lengths):
     for k in range(1, len(lengths)):
         if lengths[k] > lengths[0]:
             raise ValueError(f"zip() argument {k + 1} is longer than argument{' 1' if k == 1 else f's 1-{k}'}")
+
+
+def position(k, n):
+    """The position of item k of a range of n."""
+    if k < -n or k >= n:
+        raise IndexError("range object index out of range")
+    return k + n if k < 0 else k
