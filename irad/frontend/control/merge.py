@@ -153,8 +153,11 @@ class Joiner:
     def _nullable(self, t: Template, b: Any) -> Template | None:
         """Where either is None, or is an array or a number, on some path at least."""
         a = t.obj if isinstance(t, Same) else None
+        two = import_later(_TWO_KINDS)
         if isinstance(a, Varying) or isinstance(b, Varying) or (isinstance(t, Null) and t.other is not None):
-            return import_later(_TWO_KINDS).joined(self, t, b)
+            return two.joined(self, t, b)
+        if self.lasting is not None and any(two.may_be_none(x) and isinstance(y, Array) for x, y in ((t, b), (a, b), (b, a))):
+            return two.joined(self, t, b)
         if isinstance(a, Nullable) and b is a.value and isinstance(b, Arr):
             return t  # whoever has the number knows that it is there
         if isinstance(b, Nullable) and a is b.value and isinstance(a, Arr):

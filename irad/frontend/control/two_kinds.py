@@ -19,7 +19,7 @@ from irad.frontend.control.templates import (
     join_numbers,
     number,
 )
-from irad.frontend.values.objects import Array, Varying, is_number
+from irad.frontend.values.objects import Array, Nullable, Varying, is_number
 from irad.frontend.values.runs import has_run
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _others(joiner: Joiner, a: Any, b: Any) -> Template | None:
     if a is None or b is None:
         only, side = (b, 1) if a is None else (a, 0)
         return only if isinstance(only, Template) or only is None else joiner.inside(only, side)
-    containers = [isinstance(x, (list, tuple, Same, Composite)) for x in (a, b)]
+    containers = [isinstance(x, (list, tuple, Same, Composite)) or may_be_none(x) for x in (a, b)]
     if any(containers):
         return joiner.join(a, b) if all(containers) else None
     return join_numbers(*(x if isinstance(x, Num) else number(x) for x in (a, b)))
@@ -95,11 +95,18 @@ def _array_and_other(x: Any) -> tuple[Any, Any] | None:
         return x.value, x.other
     if isinstance(x, Null) and x.other is not None:
         return x.child, x.other
-    if isinstance(x, Composite) and x.cls in (list, tuple):
+    if (isinstance(x, Composite) and x.cls in (list, tuple)) or may_be_none(x):
         return None, x
     if isinstance(x, Num) or is_number(x) or is_zero_d(x) or _is_items(x):
         return None, x
     return (x, None) if isinstance(x, (Ary, Array)) else None
+
+
+def may_be_none(x: Any) -> bool:
+    """Is it None on some paths, and a list or tuple of known length on the others?"""
+    if type(x) is Nullable:
+        return _is_items(x.value)
+    return isinstance(x, Null) and x.other is None and isinstance(x.child, Composite) and x.child.cls in (list, tuple)
 
 
 def _is_items(x: Any) -> bool:

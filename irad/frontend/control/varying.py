@@ -18,7 +18,7 @@ from irad.frontend.control.facts import assume, known
 from irad.frontend.control.flow import branch, by_halves
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.reader import Reader
-from irad.frontend.values.objects import Choice, Poison, Varying
+from irad.frontend.values.objects import Choice, Nullable, Poison, Varying
 from irad.ops.text import escaped
 
 KINDS = (Varying, Choice)
@@ -36,7 +36,7 @@ def split(r: Reader, xs: Sequence[Any], f: Callable[..., Any]) -> Any:
             if known(r, x.there):
                 return one(x.value)
             if known(r, x.there, False):
-                return one(x.other)
+                return _of_other(r, x.other, one)
             out = branch(r, x.there, lambda: _where(r, x, True, one), lambda: _where(r, x, False, one))  # noqa: B023
             if isinstance(out, Poison):
                 raise out.error("what is computed of it")
@@ -50,10 +50,15 @@ def _where(r: Reader, x: Varying, there: bool, f: Callable[[Any], Any]) -> Any:
     """f of what x is on one side, where that is known; what has shapes that do not fit raises where the program comes there."""
     assume(r, x.there, there)
     try:
-        return f(x.value if there else x.other)
+        return f(x.value) if there else _of_other(r, x.other, f)
     except ShapeError as e:
         raise_always("ValueError", escaped(str(e.args[0])))
         raise Dead from None
+
+
+def _of_other(r: Reader, v: Any, f: Callable[[Any], Any]) -> Any:
+    """f of what is no array, which may be None."""
+    return branch(r, v.there, lambda: f(v.value), lambda: f(None)) if type(v) is Nullable else f(v)
 
 
 def _with(r: Reader, xs: Sequence[Any], k: int, f: Callable[..., Any], v: Any) -> Any:

@@ -178,6 +178,36 @@ def in_a_handler(x: np.ndarray) -> Any:
     return found.parts[0] * 2 + np.sum(found.parts) + sum(found.parts) + len(found.parts)
 
 
+class Odds:
+    def __init__(self) -> None:
+        self.parts: Any = None
+
+    def of(self, x: np.ndarray) -> Odds:
+        try:
+            if x[0] > 0.3:
+                raise ValueError("too much")
+            if x[1] < 0.15:
+                raise KeyError("too few")
+            self.parts = x * 0.5
+        except ValueError:
+            self.parts = [1.0, x[1], 3.0]
+        except KeyError:
+            if x[2] > 0.2:
+                self.parts = [2.0, 1.0, x[2]]
+        return self
+
+
+def list_array_or_none(x: np.ndarray) -> Any:
+    found = Odds().of(x)
+    if found.parts is None:
+        return x[2] * 3
+    return found.parts[0] * 2 + np.sum(found.parts) * x[1]
+
+
+def list_array_or_error(x: np.ndarray) -> Any:
+    return np.exp(Odds().of(x).parts[1])
+
+
 def list_of_arrays(x: np.ndarray) -> Any:
     rows: Any = [x[:2], x[1:]]
     if x[0] > 0.3:
@@ -241,7 +271,7 @@ def only_of_one(x: np.ndarray) -> Any:
 
 
 NUMBERS = [
-    in_a_handler, list_of_arrays, seen_under_other_names, one_or_the_other_each_trip, operators_of_both, tuple_returned, two_shapes_unpacked,
+    in_a_handler, list_array_or_none, list_of_arrays, seen_under_other_names, one_or_the_other_each_trip, operators_of_both, tuple_returned, two_shapes_unpacked,
     summed_in_a_loop, in_a_while, settled_by_a_test, settled_by_its_rank, stored_in_place, in_a_dict, number_again, given_to_a_function,
     in_a_list, indices_of_the_best, gone_over, joined_to_others, looked_up,
 ]  # fmt: skip
@@ -253,7 +283,7 @@ def test_values(f: Callable[..., Any]) -> None:
         np.testing.assert_allclose(irad.compile(f)(x.copy()), f(x.copy()), rtol=1e-14)
 
 
-@pytest.mark.parametrize("f", [returned, no_array, list_or_array, only_of_one], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [returned, no_array, list_or_array, only_of_one, list_array_or_error], ids=lambda f: f.__name__)
 def test_results_and_exceptions(f: Callable[..., Any]) -> None:
     for x in SAMPLES:
         agrees(f, x)
