@@ -345,6 +345,7 @@ class Program:
         kinds += [self.list_change] * 2 * ("lists" in self.has) + [self.dict_change] * ("dicts" in self.has)
         kinds += [self.collection] * ("collections" in self.has)
         kinds += [self.gone_over] * ("gone over" in self.has and not self.kept)
+        kinds += [self.two_kinds] * ("lists" in self.has and not self.kept)
         kinds += [self.closure] * ("closures" in self.has and not self.kept)
         self.r.choice(kinds)(depth, pad)
 
@@ -537,6 +538,21 @@ class Program:
         q = self.name("q")
         self.lines += [f"{pad}{q} = {made}", f"{pad}if {self.b(1)}:", f"{pad}    {self.r.choice(changes).replace('{}', q)}"]
         self.lines.append(f"{pad}f0 = f0 + {read.replace('{}', q)}")
+
+    def two_kinds(self, depth: int, pad: str) -> None:
+        """A list or tuple that is an array where data decide it, and may be seen under another name."""
+        v, q = self.name("p"), self.name("q")
+        first = self.pick(f"[{self.f(1)}, {self.f(1)}]", f"({self.f(1)}, {self.f(1)})")
+        self.lines += [pad + line for line in (f"{v} = {q} = {first}", f"if {self.b()}:", f"    {v} = np.array({v}) * 0.5")]
+        forms = [
+            f"f0 = float({v}[0]) - float({q}[-1])",
+            f"f1 = float(sum({v}))",
+            f"i0 = len({v} * 2)",
+            f"f0, f1 = map(float, {v})",
+        ]
+        forms += [f"f1 = float(np.max({v} + {v}))", f"f0 = f0 + sum(float(e) * k for k, e in enumerate({v}))"]
+        forms += [f"{v}[1] = {self.f(1)}\n{pad}f0 = float({q}[1])"] if first[0] == "[" else []
+        self.lines += [pad + line for line in self.r.sample(forms, 2)]
 
     def gone_over(self, depth: int, pad: str) -> None:
         """A container that a loop goes over and changes, and positions in lists that data decides."""

@@ -108,7 +108,7 @@ def _of_an_item(r: Reader, func: ast.expr) -> Any:
 
 
 _CHANGES_ITEM = ("append", "extend", "insert", "add", "update", "appendleft", "remove", "discard", "clear")
-_GOING_OVER = (enumerate, zip, iter)  # which take items one by one, of whatever kind they are
+_GOING_OVER = (enumerate, zip, iter, map)  # which take items one by one, of whatever kind they are
 _IN_ERRSTATE = np.errstate()(lambda: None).__code__  # of functions that it decorates
 _TABLES = (np.array, np.asarray, np.stack, np.sum, np.mean, np.max, np.min, np.prod, np.fromiter)
 
