@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
@@ -38,11 +39,11 @@ def bound(body: Iterable[kf.Stmt]) -> set[str]:
 def waiting(body: Sequence[kf.Stmt], names: Iterable[str], others: Set[int] = frozenset()) -> set[int]:
     """The ids of statements that need what is in some variables, or change it, and of `others` by their ids."""
     wanted, out, before = set(names), set[int](), -1
+    each = [(s, changes, changes.union(reads([s]))) for s in body for changes in [bound([s]) | assigned([s])]]
     while len(out) != before:
         before = len(out)
-        for s in body:
-            changes = bound([s]) | assigned([s])
-            if id(s) not in out and (id(s) in others or not wanted.isdisjoint(changes.union(reads([s])))):
+        for s, changes, mentioned in each:
+            if id(s) not in out and (id(s) in others or not wanted.isdisjoint(mentioned)):
                 out.add(id(s))
                 wanted |= changes
     return out
@@ -59,13 +60,21 @@ def names(x: Any) -> Iterable[str]:
     return (x,) if isinstance(x, str) else sorted(symbols(x)) if isinstance(x, Affine) else ()
 
 
+@functools.cache
+def _fields(cls: type) -> tuple[list[str], list[str]]:
+    """The fields of a class that are operands, and those that are one or several."""
+    fields = getattr(cls, "__record__", ())
+    among = lambda *names: [n for n in names if n in fields]
+    return among("buf", "fold", "cond", "lo", "hi", "value", "offset", "size"), among("idx", "values", "init", "args", "shape")
+
+
 def _operands(s: Any) -> Iterator[Any]:
     """Names and indices that a statement, or an expression, mentions."""
-    for key in ("buf", "fold", "cond", "lo", "hi", "value", "offset", "size"):
-        if hasattr(s, key):
-            yield getattr(s, key)
-    for key in ("idx", "values", "init", "args", "shape"):
-        found = getattr(s, key, ())
+    one, several = _fields(type(s))  # type: ignore[arg-type]  # a class is hashable
+    for key in one:
+        yield getattr(s, key)
+    for key in several:
+        found = getattr(s, key)
         yield from found if isinstance(found, tuple) else (found,)
     e = getattr(s, "expr", None)
     if isinstance(e, kf.LinScan):

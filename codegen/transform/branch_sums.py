@@ -26,7 +26,7 @@ def unbranched(body: Sequence[kf.Stmt], fresh: Callable[[str], str]) -> list[kf.
     declared = {s.name: s.dtype for s in body if isinstance(s, kf.Var) and is_float(s.dtype)}
     changes = Counter(s.name for s in kf.walk(body) if isinstance(s, kf.Assign))
     for s in body:
-        s = substituted(s, to) if not to.keys().isdisjoint(reads([s])) else s  # type: ignore[arg-type]
+        s = substituted(s, to) if to and not to.keys().isdisjoint(reads([s])) else s  # type: ignore[arg-type]
         if not isinstance(s, kf.If):
             out.append(s)
             continue
@@ -34,11 +34,14 @@ def unbranched(body: Sequence[kf.Stmt], fresh: Callable[[str], str]) -> list[kf.
         own = {*bound([s]), *assigned([s])}
         then, orelse = _last(s.then), _last(s.orelse)
         after: list[kf.Stmt] = []
+        read = [Counter(reads(side)) for side in (s.then, s.orelse)]
         for name in sorted(then.keys() & orelse.keys() & declared.keys()):
-            sides = (s.then, then[name]), (s.orelse, orelse[name])
+            if changes[name] != 2 or name == s.cond or read[0][name] or read[1][name]:
+                continue
+            sides = (s.then, then[name], read[0]), (s.orelse, orelse[name], read[1])
             onto = [x for x in _onto(*sides[0]) if x in _onto(*sides[1]) and x not in own]
-            if changes[name] == 2 and name not in set(reads([s])) and onto and any(a.value != onto[0] for _, a in sides):
-                parts = [_less(side, a, onto[0], declared[name]) for side, a in sides]
+            if onto and any(a.value != onto[0] for _, a, _ in sides):
+                parts = [_less(*side, onto[0], declared[name]) for side in sides]
                 s = replace(s, then=parts[0], orelse=parts[1])
                 then, orelse = _last(s.then), _last(s.orelse)
                 to[name] = fresh(name)
@@ -53,26 +56,28 @@ def _last(side: Sequence[kf.Stmt]) -> Mapping[str, kf.Assign]:
     return {s.name: s for s in side if isinstance(s, kf.Assign) and often[s.name] == 1}
 
 
-def _sum(side: Sequence[kf.Stmt], a: kf.Assign) -> kf.Let | None:
-    """The number of a derivative that is assigned, and read nowhere else in the side."""
+def _sum(side: Sequence[kf.Stmt], a: kf.Assign, read: Mapping[str, int]) -> kf.Let | None:
+    """The number of a derivative that is assigned, and read nowhere else in the side. `read`: how often the side reads names."""
     made = [s for s in side if isinstance(s, kf.Let) and s.name == a.value and s.contract]
-    return made[0] if len(made) == 1 and Counter(reads(side))[made[0].name] == 1 else None
+    return made[0] if len(made) == 1 and read[made[0].name] == 1 else None
 
 
-def _onto(side: Sequence[kf.Stmt], a: kf.Assign) -> list[str]:
+def _onto(side: Sequence[kf.Stmt], a: kf.Assign, read: Mapping[str, int]) -> list[str]:
     """To which names what is assigned may be said to add something, or nothing."""
-    made = _sum(side, a)
+    made = _sum(side, a, read)
     return [x for x in (a.value, *(augends(made) if made is not None else ())) if isinstance(x, str)]
 
 
-def _less(side: Sequence[kf.Stmt], a: kf.Assign, name: str, dtype: str) -> list[kf.Stmt]:
-    """The side, assigning only what it adds to a number."""
-    made = _sum(side, a)
+def _less(side: Sequence[kf.Stmt], a: kf.Assign, read: Counter[str], name: str, dtype: str) -> list[kf.Stmt]:
+    """The side, assigning only what it adds to a number; what it reads no more is taken from `read`."""
+    made = _sum(side, a, read)
+    read[name] -= 1
     if a.value == name or made is None:
         return [replace(s, value=Const(-0.0, dtype)) if s is a else s for s in side]
     assert isinstance(made.expr, Apply)
     x, y = made.expr.args
     term = y if x == name else x
     if made.expr.op == "add":
+        read[made.name] -= 1
         return [replace(s, value=term) if s is a else s for s in side if s is not made]
     return [replace(made, expr=Apply("neg", (term,))) if s is made else s for s in side]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.check import verify
 from irad.codegen.kernel.form import Apply, Assign, Const, If, Kernel, Let, Load, Param, Store, Var, integer
 from irad.codegen.kernel.interp import Machine
+from irad.codegen.kernel.mentions import reads
 from irad.codegen.kernel.show import show
-from irad.codegen.transform import outer_lanes
+from irad.codegen.transform import branch_sums, outer_lanes
 from irad.codegen.transform.branch_sums import unbranched
 from irad.core.lazy_dataclass import replace
 
@@ -128,3 +131,35 @@ def test_a_power_under_a_condition(n: int) -> None:
         return
     inside = compiled.lower(*args).kernel.split("for ")
     assert any("in vec(" in part.split("\n")[0] and "log(" in part for part in inside)  # its logarithms are in lanes
+
+
+def test_what_sides_read_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a branch that changes n numbers the sides are not read again for each of them."""
+    read = 0
+
+    def counted(body: Any) -> Iterator[str]:
+        nonlocal read
+        for name in reads(body):
+            read += 1
+            yield name
+
+    def work(n: int) -> int:
+        nonlocal read
+        read = 0
+        made = "".join(f" v{k} = x[{k % 7}]\n" for k in range(n))
+        one, other = ("".join(f"   v{k} = v{k} * {c}{k} + x[i]\n" for k in range(n)) for c in ("0.1", "0.2"))
+        text = f"def f(x):\n{made} for i in range(9):\n  if x[i] > 0.1:\n{one}  else:\n{other} return {'+'.join(f'v{k}' for k in range(n))}\n"
+        name = f"<ways {n}>"
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+        scope: dict[str, Any] = {}
+        exec(compile(text, name, "exec"), scope)
+        x = np.linspace(0.05, 0.2, 9)
+        value, slope = irad.value_and_grad(scope["f"])(x)
+        np.testing.assert_allclose(value, scope["f"](x), rtol=1e-13)
+        moved = [(scope["f"](x + h) - scope["f"](x - h)) / 2e-6 for h in 1e-6 * np.eye(9)]
+        np.testing.assert_allclose(slope, moved, rtol=1e-6, atol=1e-8)
+        return read
+
+    monkeypatch.setattr(branch_sums, "reads", counted)
+    few, many = work(5), work(20)
+    assert 0 < many < 5 * few, (few, many)
