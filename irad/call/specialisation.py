@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from irad import errors
 from irad.call import write_back
 from irad.call.compiled import Job, native_of, signature
 from irad.call.conditions import Conditions, Leaves
@@ -183,8 +184,10 @@ def finish(kind: str, value: np.ndarray) -> Any:
 
 def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException] | BaseException]) -> BaseException:
     """The exception that the user's code, or NumPy in its place, would raise; a note says where."""
-    cls = known.get(e.exc) or getattr(builtins, e.exc, None)
+    cls = known.get(e.exc) or getattr(builtins, e.exc, None) or getattr(errors, e.exc, None)
     error = _made(cls, e.message) if cls is not None else IradError(f"{e.exc}: {e.message}")
+    if isinstance(error, IradError):
+        return error.at(e.loc)
     if e.loc is not None:
         excerpt = e.loc.excerpt()
         error.add_note(f"raised in compiled code at {e.loc}" + (f"\n{excerpt}" if excerpt else ""))

@@ -336,7 +336,7 @@ def _not_of_python(n: Node) -> bool:
     """Is a `raise_if` for a limit of compiled code, where Python raises nothing?"""
     message = n.attrs["message"]
     ours = message in LIMITS or message.endswith((NO_FIT, "out of bounds for int64", NEEDED))
-    return n.attrs["exc"] == Outgrown.__name__ or ours
+    return n.attrs["exc"] in (Outgrown.__name__, UnsupportedError.__name__) or ours
 
 
 def _guard_for(r: Reader, kind: type[BaseException]) -> int | None:

@@ -166,3 +166,18 @@ def test_texts_that_data_chose_are_chosen_by_places_that_data_choose() -> None:
         assert abs(c(gap) - aligned(gap)) < 1e-12
         assert abs(slope(gap) - (aligned(gap + 1e-6) - aligned(gap - 1e-6)) / 2e-6) < 1e-6
     assert [v.of for v in c.versions] == ["value", "grad"]
+
+
+def test_a_limit_that_is_met_at_run_time_is_of_irads_own_and_no_handler_catches_it() -> None:
+    def f(s: Any, d: Any) -> Any:
+        key = "a" if s > 0 else "b"
+        try:
+            d[key] = s
+        except Exception:
+            return -1.0
+        return sum(d.values())
+
+    assert irad.compile(f)(2.0, {"a": 1.0}) == 2.0
+    with pytest.raises(irad.UnsupportedError, match="gets the key 'b' that it lacks") as e:
+        irad.compile(f)(-2.0, {"a": 1.0})
+    assert e.value.loc is not None
