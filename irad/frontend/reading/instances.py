@@ -59,7 +59,7 @@ def plain_attr(r: Reader, obj: Any, name: str) -> Any:
 def attr_or(r: Reader, obj: Any, name: str, default: Any) -> Any:
     """getattr(obj, name, default)."""
     own = own_attr(r, obj, name) if _is_plain(obj) else UNDEFINED
-    if isinstance(own, Maybe) and not _has_other(obj, name):
+    if isinstance(own, Maybe) and not _has_other(r, obj, name):
         return _usable(name, branch(r, own.defined, lambda: own.value, lambda: default))
     if _decided_by_code(obj, name):
         return made(r, _read_or, Native(lambda: r.getattr(obj, name)), default)
@@ -74,7 +74,7 @@ def has_attr(r: Reader, obj: Any, name: str) -> Any:
     """hasattr(obj, name): a bool, or a traced one."""
     own = own_attr(r, obj, name) if _is_plain(obj) else UNDEFINED
     if isinstance(own, Maybe):
-        other = lambda: _has_other(obj, name) and made(r, _reads, Native(lambda: _of_class(r, obj, name)))
+        other = lambda: _has_other(r, obj, name) and made(r, _reads, Native(lambda: _of_class(r, obj, name)))
         return disjunction(own.defined, branch(r, own.defined, lambda: True, other))
     if _decided_by_code(obj, name):
         return made(r, _reads, Native(lambda: r.getattr(obj, name)))
@@ -140,9 +140,7 @@ def own_attr(r: Reader, obj: Any, name: str) -> Any:
         value = _of_slot(found, obj) if slot else own_dict(obj).get(name, UNDEFINED)
         path = place_of(r, obj) if value is not UNDEFINED else None
         if path is not None:
-            if (
-                _has_other(obj, name, code=True) or of_classes(r, type(obj), name) is not UNDEFINED
-            ):  # where this object's own is not there
+            if _has_other(r, obj, name, code=True):  # where this object's own is not there
                 r.captures.guard(path, "owns", name)
             value = r.captures.take(value, path.child("attr", name))
     return _usable(name, value)
@@ -163,7 +161,7 @@ def _of_slot(slot: types.MemberDescriptorType, obj: Any) -> Any:
 
 def _perhaps(r: Reader, obj: Any, name: str, own: Maybe) -> Any:
     """An attribute that is assigned on some paths: on the others there is that of the class, or AttributeError is raised."""
-    if _has_other(obj, name):
+    if _has_other(r, obj, name):
         return _usable(name, branch(r, own.defined, lambda: own.value, lambda: _of_class(r, obj, name)))
     raise_if(~own.defined.value, exc="AttributeError", message=_missing(obj, name))
     r.state.assign(place_of_attribute(r, obj, name), own.value)
@@ -176,11 +174,13 @@ def _usable(name: str, value: Any) -> Any:
     return value
 
 
-def _has_other(obj: Any, name: str, code: bool = False) -> bool:
+def _has_other(r: Reader, obj: Any, name: str, code: bool = False) -> bool:
     """Does an object have an attribute, or may it, where its own is not there? With `code`: by code of the user's, which would run."""
     found = found_in_class(type(obj), name)
     there = is_in_class(type(obj), name) and not isinstance(found, types.MemberDescriptorType)
-    return (there and (not code or hasattr(type(found), "__get__"))) or python_method(obj, "__getattr__") is not None
+    if of_classes(r, type(obj), name) is not UNDEFINED or python_method(obj, "__getattr__") is not None:
+        return True
+    return there and (not code or hasattr(type(found), "__get__"))
 
 
 def _missing(obj: Any, name: str, deleted: bool = False) -> str:
@@ -444,6 +444,6 @@ def place_of_attribute(r: Reader, obj: Any, name: str) -> Name | Attribute:
     now = UNDEFINED
     if name not in r.outside.names(obj) and name in own_names(obj):
         now = own_attr(r, obj, name)
-        if _has_other(obj, name):  # which a call may find where this object's own is now
+        if _has_other(r, obj, name):  # which a call may find where this object's own is now
             r.captures.guard(path, "owns", name)
     return Name(r.outside.env(obj, path, "attr", name, now), name)

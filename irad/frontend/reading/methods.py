@@ -78,7 +78,7 @@ def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any
         return settled(r, x, lambda a: call_method(r, Method(a, m.name), args, kwargs))
     if isinstance(x, Array) and m.name in views.BY_NAME:
         return views.BY_NAME[m.name](r, x, *operands, **named)
-    if m.name in MUTATING and isinstance(x, Array):
+    if m.name in MUTATING and (isinstance(x, Array) or m.name == "tolist"):
         return MUTATING[m.name](r, x, *operands, **named)
     content, arrays = r.operand(x), isinstance(x, Array) and m.name in _ARRAYS  # of a NumPy number they give one
     if not isinstance(content, Arr) and not is_traced_deep([*operands, *named.values()]):
@@ -127,7 +127,7 @@ def _python_method_of_number(r: Reader, x: Any, name: str, args: Sequence[Any]) 
 
 def _tolist(r: Reader, x: Array) -> Any:
     """Nested lists of Python numbers."""
-    if not x.shape:
+    if isinstance(x, Arr) or not x.shape:
         return METHODS["item"](r.operand(x))
     if decided_by_data(x.shape[0]):
         return made(r, _numbers if len(x.shape) == 1 else _rows, x)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import CODE, found_in_class, is_mapped, is_value
+from irad.core.foreign import CODE, is_instance, is_mapped, is_value
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block
@@ -23,7 +23,7 @@ from irad.frontend.control.varying import of_each_kind_of_key, split
 from irad.frontend.numpy.operators import in_place
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.expressions import BINARY, captured_name, lookup_name, make_closure
-from irad.frontend.reading.instances import delete_attr
+from irad.frontend.reading.instances import delete_attr, own_attr
 from irad.frontend.reading.subscripts import augmented, augmented_item, delete_item, reading_before
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.choices import OneOf
@@ -216,7 +216,8 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
         value = r.perhaps(s.value)
         r.at(s)
         new = _augmented(r, name, old, value)
-        if new is not old or isinstance(found_in_class(type(obj), s.target.attr), property):
+        of_class = is_instance(obj) and not isinstance(obj, type) and own_attr(r, obj, s.target.attr) is UNDEFINED
+        if new is not old or of_class:  # a property, or what is in the class and in the object from now on
             r.setattr(obj, s.target.attr, new)
 
 

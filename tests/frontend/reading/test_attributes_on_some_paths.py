@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import irad
@@ -224,3 +225,44 @@ def test_descriptors_that_assign() -> None:
         return b.mass * x
 
     assert [irad.compile(f)(x) for x in (0.5, 1.5)] == [15.0, 22.5]
+
+
+def test_where_it_is_not_assigned_there_is_what_the_program_gave_the_class() -> None:
+    def f(x: Any) -> Any:
+        class Thing:
+            items: Any = []
+            w = np.zeros(2)
+            s = x
+
+            def add(self, v: Any) -> None:
+                self.items = [*self.items, v]
+
+        a = Thing()
+        if x > 1:
+            a.add(x)
+            a.w = np.ones(2)
+            a.s = 3.0 * x
+        return len(a.items), np.sum(a.w), a.s, len(Thing.items), hasattr(a, "items"), len(getattr(a, "items", [1, 2]))
+
+    for x in (2.0, 0.5):
+        assert irad.compile(f)(x) == f(x)
+        assert irad.grad(lambda x: f(x)[2])(x) == (3.0 if x > 1 else 1.0)
+
+
+def test_what_belongs_to_the_class_and_changes_in_place_is_in_the_object_too() -> None:
+    def f(x: Any) -> Any:
+        class Thing:
+            items: Any = []
+
+            def add(self, v: Any) -> None:
+                self.items += [v]
+
+        a, b = Thing(), Thing()
+        a.add(x)
+        if x > 1:
+            b.add(2.0 * x)
+        a.add(x)
+        return a.items is b.items, sum(b.items), len(Thing.items), "items" in vars(a), sum(a.items)
+
+    for x in (2.0, 0.5):
+        assert irad.compile(f)(x) == f(x)
