@@ -334,13 +334,15 @@ def callable_(r: Reader, obj: Any) -> bool:
 
 @builtin(hash)
 def hash_(r: Reader, obj: Any) -> Any:
-    """hash(obj) of what is known at compile time: a number, text, tuple, or an object."""
+    """hash(obj) of a number or a tuple of numbers, or of what is known at compile time: a text, tuple, or an object."""
     if isinstance(obj, (Arr, Array, Structured, Bytes)) and not isinstance(obj, Arr):
         raise TypeError("unhashable type: 'numpy.ndarray'")
     method = python_method(obj, "__hash__")
     if method is not None and not is_library(method.__module__) and method.__code__.co_filename != "<string>":
         rely_on(r, type(obj), "__hash__")
         return r.call(method, [obj])
+    if isinstance(obj, (Arr, tuple)) and (numbers := import_later("irad.frontend.reading.keyed")).hashed_(r, obj):
+        return numbers.hash_of_(r, obj)
     return hash(key(r, obj, "what hash() is given"))
 
 

@@ -38,6 +38,7 @@ from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.logic import both, either
 from irad.frontend.reading.statements import assign, chosen
+from irad.frontend.syntax.source import set_in_code
 from irad.frontend.values.arr import Arr, as_dim, dtype_of, static_int
 from irad.frontend.values.extents import decided_by_data
 from irad.frontend.values.objects import Array, Cell, Env, Method, StructureError, is_number
@@ -408,8 +409,10 @@ def list_(r: Reader, e: ast.List) -> Any:
 
 @expression(ast.Set)
 def set_(r: Reader, e: ast.Set) -> Any:
-    items = elements(r, e.elts, r.expr)
-    return at_site(r, e, with_keys(r, set, items, e))
+    out = with_keys(r, set, elements(r, e.elts, r.expr), e)
+    if isinstance(out, set) and (constant := set_in_code(r.frame.code, r.frame.source.node, e, out)) is not None:
+        out = r.state.made(constant)
+    return at_site(r, e, out)
 
 
 def elements(r: Reader, nodes: list[ast.expr], evaluated: Callable[[ast.expr], Any], grows: bool = False) -> list[Any]:

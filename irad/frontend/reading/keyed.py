@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import collections
 import functools
+import sys
 from typing import Any
 
 from irad.core.foreign import is_mapped, own_names
@@ -20,11 +21,14 @@ from irad.frontend.control.generators import opened, uncounted
 from irad.frontend.control.holders import known_by_name
 from irad.frontend.control.lists import whole
 from irad.frontend.control.special import alike, at_site, site_of
+from irad.frontend.library.python import hashes
 from irad.frontend.library.python.grown import equal
+from irad.frontend.library.python.hashes import hash_of, hashed
 from irad.frontend.library.python.keyed import KeyedDefaultDict, container, read_out
 from irad.frontend.library.python.keyed_arrays import KeyedArray, named, watching
 from irad.frontend.library.python.keyed_by_name import KeyedByName, all_keys, field, fields
 from irad.frontend.library.python.keyed_lists import KeyedList, refused
+from irad.frontend.library.python.keyed_sets import NOT_FOLLOWED, KeyedSet, ask, asked, plain
 from irad.frontend.library.python.keyed_values import CLASSES, OF, OF_ARRAYS, KeyedListOf
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
@@ -49,6 +53,8 @@ def made(r: Reader, e: ast.expr, out: Any) -> Any:
         return _new(r, cls, e, [out.default_factory, [*out.items()]])
     if isinstance(out, collections.Counter):
         return _new(r, cls, e, [dict(out)])
+    if isinstance(out, set):
+        return r.call(plain, [out], {})
     return of_items(r, cls, [*out.items()] if isinstance(out, dict) else [*out], e)
 
 
@@ -235,6 +241,53 @@ def watching_(r: Reader, array: Array, stores: Array) -> Array:
 _COPY = (
     "a part of an array that is a value of a dict whose keys depend on data is changed; change it where it stands (d[k][i] = v)"
 )
+
+
+@builtin(plain)
+def plain_(r: Reader, xs: Any) -> Any:
+    if not isinstance(xs, (set, frozenset)):
+        return xs
+    # What the order is after more elements is told by where these stand, which other elements that came and went have a part in.
+    alike, out = plain(xs), r.call(KeyedSet, [list(xs)], {})
+    room = sys.getsizeof(xs) - sys.getsizeof(set())
+    if alike.whole() != list(xs) or len(alike.table) != (room // _ENTRY or len(KeyedSet().table)):
+        r.setattr(out, "ordered", False)
+    return out
+
+
+_ORDERS = object()  # what the next reading is told where the order of a set is asked for
+
+
+@builtin(asked)
+def asked_(r: Reader) -> bool:
+    return _ORDERS in r.keyed
+
+
+@builtin(ask)
+def ask_(r: Reader, xs: Any) -> None:
+    error = UnsupportedError(NOT_FOLLOWED)
+    error.site = None if asked_(r) else _ORDERS
+    raise error
+
+
+_ENTRY = 16  # bytes of a place in the table of a set
+
+
+@builtin(hash_of)
+def hash_of_(r: Reader, key: Any) -> Any:
+    """hash() of a number that data decide, or of a tuple with such ones; of what has no hash that is known, 0."""
+    if isinstance(key, tuple) and hashed_(r, key):
+        return r.call(hashes.of_tuple, [[hash_of_(r, x) for x in key]], {})
+    if isinstance(key, Arr) and hashed_(r, key):
+        return r.call(hashes.of_float if key.name[0] == "f" else hashes.of_whole, [key], {})
+    return hash_of(key)
+
+
+@builtin(hashed)
+def hashed_(r: Reader, key: Any) -> bool:
+    if isinstance(key, tuple):
+        return all(hashed_(r, x) for x in key)
+    return key.name[0] in "biuf" and not key.shape if isinstance(key, Arr) else hashed(key)
 
 
 @builtin(refused)

@@ -267,8 +267,38 @@ def _names(code: types.CodeType) -> set[str]:
     return {*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
 
 
-def _constants(code: types.CodeType) -> set[tuple[type, str]]:
-    return {(type(c), repr(c)) for c in code.co_consts if not isinstance(c, (types.CodeType, str))}
+def _constants(code: types.CodeType) -> set[Any]:
+    return {_constant(c) for c in code.co_consts if not isinstance(c, (types.CodeType, str))}
+
+
+def _constant(c: Any) -> Any:
+    """A constant, so that others are equal to it only if they are the same; a frozenset from a .pyc file may have another order."""
+    if isinstance(c, (tuple, frozenset)):
+        return type(c), type(c)(map(_constant, c))
+    return type(c), repr(c)
+
+
+def set_in_code(code: types.CodeType, function: ast.AST, e: ast.Set, values: set[Any]) -> set[Any] | frozenset[Any] | None:
+    """What Python's compiler made of a display of constants, which has another order than one that is filled with them; else None.
+
+    It keeps a frozenset, which a loop or comprehension goes over, and of which others are made.
+    """
+    iterated = e in _iterated(function)
+    if not iterated and len(e.elts) < 3:
+        return None
+    wanted = _constant(frozenset(values))
+    constants = (c for inner in (code, *_walk(code)) for c in inner.co_consts if isinstance(c, frozenset))
+    found = next((c for c in constants if _constant(c) == wanted), None)
+    if found is None or iterated:
+        return found
+    out: set[Any] = set()
+    out.update(found)
+    return out
+
+
+@cache
+def _iterated(function: ast.AST) -> frozenset[ast.expr]:
+    return frozenset(n.iter for n in ast.walk(function) if isinstance(n, (ast.For, ast.comprehension)))
 
 
 def _compile(code: types.CodeType, node: FunctionNode) -> types.CodeType | None:

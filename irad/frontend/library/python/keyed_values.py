@@ -35,6 +35,8 @@ class KeyedDictOf(KeyedDict):
         if isinstance(value, KeyedDict):
             value.held, _ = _pooled(value.held, self.values_pool)
         value.names, number = _pooled(value.names, self.pool)
+        if isinstance(value, KeyedSet):
+            value.table = None
         return number
 
     def _out(self, held):
@@ -43,6 +45,8 @@ class KeyedDictOf(KeyedDict):
             return xs
         value = self.kind[0](*self.kind[1:])
         value.names = xs
+        if isinstance(value, KeyedSet):
+            value.table = None
         if isinstance(value, KeyedDict):
             value.held = KeyedList((), self.values_pool, held)
         return value
