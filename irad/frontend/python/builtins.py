@@ -181,7 +181,8 @@ def dict_(r: Reader, obj: Any = (), /, **kwargs: Any) -> Any:
 
 @builtin(set)
 def set_(r: Reader, obj: Any = ()) -> Any:
-    return with_keys(r, set, _any_number(r, obj))
+    items = _any_number(r, obj)
+    return r.state.made(set(obj)) if _is_table(obj, items) else with_keys(r, set, items)
 
 
 @builtin(collections.Counter)
@@ -194,7 +195,13 @@ def counter_(r: Reader, obj: Any = (), /, **kwargs: Any) -> Any:
 
 @builtin(frozenset)
 def frozenset_(r: Reader, obj: Any = ()) -> Any:
-    return frozenset(_elements(r, obj))
+    items = _elements(r, obj)
+    return frozenset(obj if _is_table(obj, items) else items)
+
+
+def _is_table(obj: Any, items: list[Any]) -> bool:
+    """Are these the elements of a set or dict? Of one that is made of another the order depends on more than on the order there."""
+    return type(obj) in (set, frozenset, dict) and [*obj] == items
 
 
 def _elements(r: Reader, obj: Any) -> list[Any]:

@@ -208,7 +208,11 @@ def order_of_a_set_in_a_dict(x: np.ndarray) -> Any:
 
 @pytest.mark.parametrize(
     "f, text",
-    [(deques_as_values, "pairs in one list"), (order_of_a_set_in_a_dict, r"sorted\(xs\)"), (class_of_the_program, "must be known")],
+    [
+        (deques_as_values, "pairs in one list"),
+        (order_of_a_set_in_a_dict, r"sorted\(xs\)"),
+        (class_of_the_program, "must be known"),
+    ],
 )
 def test_refused(f: Any, text: str) -> None:
     with pytest.raises(UnsupportedError, match=text):

@@ -3,7 +3,7 @@
 from irad.errors import UnsupportedAttribute, UnsupportedError
 from irad.frontend.library.python.hashes import hash_of, hashed
 from irad.frontend.library.python.keyed import Keyed, KeyedDict
-from irad.frontend.library.python.keyed_lists import KeyedList, refused
+from irad.frontend.library.python.keyed_lists import refused
 
 NOT_FOLLOWED = (
     "the order of this set, whose elements depend on data, is not followed: go over sorted(xs), or keep them in a list or a dict"
@@ -352,8 +352,7 @@ class KeyedSet(Keyed):
 def _left(xs):
     """The left operand, of which the result has the class."""
     refused(
-        isinstance(xs, frozenset),
-        "a frozenset is joined with a set whose elements depend on data: make it a set (set(xs) | t)",
+        isinstance(xs, frozenset), "a frozenset is joined with a set whose elements depend on data: make it a set (set(xs) | t)"
     )
     return plain(xs)
 
