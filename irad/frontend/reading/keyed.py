@@ -250,7 +250,7 @@ def plain_(r: Reader, xs: Any) -> Any:
     # What the order is after more elements is told by where these stand, which other elements that came and went have a part in.
     alike, out = plain(xs), r.call(KeyedSet, [list(xs)], {})
     room = sys.getsizeof(xs) - sys.getsizeof(set())
-    if alike.whole() != list(xs) or len(alike.table) != (room // _ENTRY or len(KeyedSet().table)):
+    if alike._each() != list(xs) or len(alike.table) != (room // _ENTRY or len(KeyedSet().table)):
         r.setattr(out, "ordered", False)
     return out
 

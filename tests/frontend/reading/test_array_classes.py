@@ -237,7 +237,7 @@ class Wrapping(np.ndarray):
     [
         (lambda x: x.view(Slotted), "Slotted, a subclass of np.ndarray, has __slots__: leave them out"),
         (lambda x: np.sin(x.view(Wrapping)), "__array_wrap__ of its own in sin; give its class __array_finalize__"),
-        (lambda x: repr(x.view(Odd)), r"__repr__ of a Odd, a subclass of np.ndarray; use its array: np.asarray\(x\)"),
+        (lambda x: repr(x.view(Odd)), r"__repr__ of an Odd, a subclass of np.ndarray; use its array: np.asarray\(x\)"),
         (lambda x: x.view(np.ma.MaskedArray), r"a view as MaskedArray; np.asarray\(x\) are the numbers"),
         (lambda x: np.ndarray.__new__(Odd, (3,), np.float32, x), r"write np.asarray\(x, float32\)"),
     ],
