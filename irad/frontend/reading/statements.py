@@ -27,7 +27,7 @@ from irad.frontend.reading.instances import delete_attr, own_attr
 from irad.frontend.reading.subscripts import augmented, augmented_item, delete_item, reading_before
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.choices import OneOf
-from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable, Text
+from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable, Stand, Text
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
@@ -216,7 +216,7 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
         value = r.perhaps(s.value)
         r.at(s)
         new = _augmented(r, name, old, value)
-        of_class = is_instance(obj) and not isinstance(obj, type) and own_attr(r, obj, s.target.attr) is UNDEFINED
+        of_class = is_instance(obj) and not isinstance(obj, (type, Stand)) and own_attr(r, obj, s.target.attr) is UNDEFINED
         if new is not old or of_class:  # a property, or what is in the class and in the object from now on
             r.setattr(obj, s.target.attr, new)
 
