@@ -12,6 +12,7 @@ from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
 from irad.frontend.activations import Activation, Restart
 from irad.frontend.control import lists, nullable, sequences, tries
+from irad.frontend.control.array_like import position_like
 from irad.frontend.control.flow import branch_values
 from irad.frontend.control.varying import of_each_kind_of_key
 from irad.frontend.reader import Reader
@@ -44,12 +45,14 @@ def _operator(r: Reader, name: str, *xs: Any) -> Any:
 @of_each_kind_of_key
 def _get_item(r: Reader, obj: Any, key: Any) -> Any:
     """obj[key]."""
+    key = position_like(r, obj, key, "__getitem__")
     return (records.node_item if isinstance(obj, (Structured, Bytes)) else subscripts.get_item)(r, obj, key)
 
 
 @of_each_kind_of_key
 def _set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     """obj[key] = value."""
+    key = position_like(r, obj, key, "__setitem__")
     (records.set_node_item if isinstance(obj, (Structured, Bytes)) else subscripts.set_item)(r, obj, key, value)
 
 

@@ -39,7 +39,22 @@ def array_like(r: Reader, x: Any) -> Any:
 
 def index_like(r: Reader, key: Any) -> Any:
     """The key of an array, with arrays for the ranges in it."""
+    key = _position(r, key)
     return tuple(array_like(r, k) for k in key) if type(key) is tuple else array_like(r, key)
+
+
+def position_like(r: Reader, obj: Any, key: Any, method: str) -> Any:
+    """The key of a sequence, with what `__index__` of objects of the program gives; of a dict, or for a method of the program, as it is."""
+    return key if isinstance(obj, dict) or python_method(obj, method) is not None else _position(r, key)
+
+
+def _position(r: Reader, key: Any) -> Any:
+    if type(key) is tuple:
+        return tuple(_position(r, k) for k in key)
+    if type(key) is slice:
+        return slice(*(_position(r, k) for k in (key.start, key.stop, key.step)))
+    index = python_method(key, "__index__")
+    return key if index is None else r.call(index, [key])
 
 
 def is_array(x: Any) -> bool:

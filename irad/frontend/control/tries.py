@@ -8,28 +8,24 @@ setting a flag that leaves the try block, as `break` leaves a loop.
 from __future__ import annotations
 
 import ast
-import builtins
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from irad.core.ir import Graph, Node, Value, current, reachable, walk, within
-from irad.core.room import Outgrown
+from irad.core.ir import Graph, Node, current, walk, within
 from irad.errors import Loc, UnsupportedError
 from irad.frontend.activations import HELD, Final, Restart, RunningTry
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
-from irad.frontend.control.nullable import NEEDED
+from irad.frontend.control.raised import called_by, exception_of, exceptions_of, is_limit, kind_of, raising
 from irad.frontend.control.regions import Dead, absorb, as_python, run_region
-from irad.frontend.numpy.python_scalars import LIMITS, NO_FIT
 from irad.frontend.reader import Reader, statement
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import UNDEFINED, Env, Text
+from irad.frontend.values.objects import UNDEFINED, Env
 from irad.frontend.values.state import Name, Region
 from irad.ops.control import call as call_op
 from irad.ops.control import raise_if
 from irad.ops.core import effects
-from irad.ops.text import Slot, unescaped
 
 CAUGHT = (
     "code inside try may raise here depending on data, in a place where compiled code cannot catch it: in a comprehension, in a "
@@ -42,9 +38,18 @@ _THROUGH = (
     "leaves its block or belongs to a called function, or the exit of a with) cannot be followed; test the condition with if instead"
 )
 
+_REPLACED = (
+    "{} may raise after code that may raise depending on data, and compiled code cannot say which of the two Python "
+    "goes on with; test the condition with if instead"
+)
+
 
 @statement(ast.Try)
 def try_(r: Reader, s: ast.Try) -> None:
+    through = any(f.guards for f in r.frames[:-1])
+    if s.finalbody and (through or any(isinstance(n, _JUMPS) for stmt in s.finalbody for n in ast.walk(stmt))):
+        _caught_whole(r, s)
+        return
     before, depth = len(current().nodes), len(r.frames)
     with pending(r, s) as final:
         try:
@@ -62,6 +67,27 @@ def try_(r: Reader, s: ast.Try) -> None:
     done = flag(final.env, "done")
     run = lambda: _finally(r, s.finalbody)
     last(r, before, "finally", lambda: branch(r, done, lambda: None, run) if isinstance(done, Arr) else done or run())
+
+
+_JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
+
+
+def _caught_whole(r: Reader, s: ast.Try) -> None:
+    """A block with a finally clause that leaves it or raises, which takes the place of what the block raises, or of which a handler around
+    a call sees what it changes: all that the block raises is caught."""
+    caught = _guarded(r, _with_handler(s))
+    run = lambda: _finally(r, s.finalbody)
+    branch(r, caught, lambda: None, run) if isinstance(caught, Arr) else caught or run()
+
+
+@functools.cache
+def _with_handler(s: ast.Try) -> ast.Try:
+    inner: list[ast.stmt] = [ast.Try(s.body, s.handlers, s.orelse, [])] if s.handlers else s.body
+    handler = ast.ExceptHandler(None, None, [*s.finalbody, ast.Raise()])
+    out = ast.Try(inner, [handler], [], [])
+    for n in (out, *inner, handler, handler.body[-1]):
+        ast.copy_location(n, s) if not hasattr(n, "lineno") else None
+    return out
 
 
 def _block(r: Reader, s: ast.Try) -> None:
@@ -90,7 +116,15 @@ def pending(r: Reader, s: ast.Try | ast.With) -> Iterator[Final]:
 
 def last(r: Reader, before: int, what: str, run: Callable[[], Any]) -> None:
     """Run what comes after a block, however it is left. Where the nodes from `before` on raise, a function that calls this one may catch
-    that: so it may change variables of this function only."""
+    that: so it may change variables of this function only. Nor may it raise something else in place of that."""
+    inside = current().nodes[before:]
+    _run_last(r, before, what, run)
+    after = current().nodes[before + len(inside) :]
+    if any(exceptions_of(r, after)) and any(exceptions_of(r, inside)):
+        raise UnsupportedError(_REPLACED.format(what))
+
+
+def _run_last(r: Reader, before: int, what: str, run: Callable[[], Any]) -> None:
     with nothing_stored(r, before, what):
         through = any(f.guards for f in r.frames[:-1])
         if not through or not any(n.op is raise_if for n in within(current().nodes[before:])):
@@ -189,9 +223,9 @@ def _finally(r: Reader, stmts: list[ast.stmt]) -> None:
     for place, _ in left:
         r.state.assign(place, False)
     block(r, stmts)
-    if stopped(r) is False:
-        for place, value in left:
-            r.state.assign(place, value)
+    own = stopped(r)
+    again = lambda: r.state.change(left)
+    branch(r, own, lambda: None, again) if isinstance(own, Arr) else own or again()
 
 
 @contextlib.contextmanager
@@ -268,28 +302,11 @@ def may_be_caught(r: Reader, nodes: list[Node]) -> bool:
     """Does a handler in force catch what these nodes raise, or the functions that they call?"""
     if not r.frame.guards:
         return False
-    called = _called(r, nodes)
+    called = called_by(r, nodes)
     for record in r.records:
         if record.name in called and not record.done:
             record.tried += [(c, nodes[-1].loc) for c in _caught_classes(r)]
-    return any(_guard_of(r, n) is not None for n in _raising(r, nodes, called))
-
-
-def _called(r: Reader, nodes: list[Node]) -> Iterable[str]:
-    """The names of functions that nodes call, and those that these call."""
-    return reachable(r.graphs, [n.attrs["callee"] for n in within(nodes) if n.op is call_op])
-
-
-def _raising(r: Reader, nodes: list[Node], called: Iterable[str]) -> Iterator[Node]:
-    """What raises, among nodes and in the functions that they call."""
-    inside = chain(within(nodes), *(walk(r.graphs[f]) for f in called if f in r.graphs))
-    return (n for n in inside if n.op is raise_if)
-
-
-def exceptions_of(r: Reader, nodes: list[Node]) -> Iterator[BaseException]:
-    """The exceptions that nodes may raise depending on data, and that Python raises too, as a handler would see them."""
-    found = {(n.attrs["exc"], n.attrs["message"]): n for n in _raising(r, nodes, _called(r, nodes)) if not _not_of_python(n)}
-    return (_exception(r, n) for n in found.values())
+    return any(_guard_of(r, n) is not None for n in raising(r, nodes, called))
 
 
 def caught_around(r: Reader) -> tuple[type[BaseException], ...]:
@@ -316,27 +333,13 @@ def check_tried(r: Reader, graph: Graph, tried: list[tuple[type[BaseException], 
     """Raise UnsupportedError if a function raises what a handler around a call of it, in itself, would catch."""
     for n in walk(graph):
         for cls, loc in tried if n.op is raise_if else ():
-            if not _not_of_python(n) and issubclass(_kind(r, n), cls):
+            if not is_limit(n) and issubclass(kind_of(r, n), cls):
                 raise UnsupportedError(CAUGHT, loc)
-
-
-def _kind(r: Reader, n: Node) -> type[BaseException]:
-    """The class of the exception that a `raise_if` raises."""
-    name = n.attrs["exc"]
-    found = r.exceptions.get(name) or getattr(builtins, name)
-    return found if isinstance(found, type) else type(found)
 
 
 def _guard_of(r: Reader, n: Node) -> int | None:
     """The number of the innermost try around that catches what a `raise_if` raises, if Python raises that too."""
-    return None if _not_of_python(n) else _guard_for(r, _kind(r, n))
-
-
-def _not_of_python(n: Node) -> bool:
-    """Is a `raise_if` for a limit of compiled code, where Python raises nothing?"""
-    message = n.attrs["message"]
-    ours = message in LIMITS or message.endswith((NO_FIT, "out of bounds for int64", NEEDED))
-    return n.attrs["exc"] in (Outgrown.__name__, UnsupportedError.__name__) or ours
+    return None if is_limit(n) else _guard_for(r, kind_of(r, n))
 
 
 def _guard_for(r: Reader, kind: type[BaseException]) -> int | None:
@@ -376,12 +379,12 @@ def _caught(r: Reader, region: Region, k: int, number: int, then: Callable[[], A
 
     def handle() -> None:
         r.state.change(done)
-        _handle(r, _exception(r, n), number)
+        _handle(r, exception_of(r, n), number)
 
     if region.dead and k == len(nodes) - 1:  # it always raises
         region.dead = False
         absorb_changes(r, region)
-        _handle(r, _exception(r, n), number)
+        _handle(r, exception_of(r, n), number)
         return
     side = run_region(r, handle)
     rest = run_region(r, lambda: _catch(r, region, n, then))
@@ -408,29 +411,3 @@ def _handle(r: Reader, e: BaseException, number: int) -> None:
         frame.guards += inner
         frame.loops, frame.finals = loops, finals
     r.state.assign(Name(guard.env, "caught"), True)
-
-
-def _filled(e: BaseException, operands: list[Value]) -> BaseException:
-    """A kept exception with what the program has computed in its slots."""
-
-    def argument(a: Any) -> Any:
-        if not isinstance(a, Slot):
-            return a
-        mine = tuple(Arr(operands.pop(0), a.kind in (bool, int, float, complex)) for _ in range(a.operands))
-        return Text(a.template, mine) if a.kind is None else mine[0]
-
-    return type(e)(*map(argument, e.args))
-
-
-def _exception(r: Reader, n: Node) -> BaseException:
-    """The exception of a `raise_if` as the handler sees it."""
-    found = r.exceptions.get(n.attrs["exc"])
-    keeps = len(n.attrs.get("keeps", ()))
-    operands = n.inputs[1 : len(n.inputs) - keeps]
-    if isinstance(found, BaseException):
-        return _filled(found, list(operands)) if any(isinstance(a, Slot) for a in found.args) else found
-    kind, message = _kind(r, n), n.attrs["message"]
-    if operands:
-        return kind(Text(message, tuple(Arr(v) for v in operands)))
-    text = unescaped(message)
-    return kind(text) if text else kind()

@@ -30,10 +30,15 @@ from irad.frontend.values.objects import Closure, Env, Maybe, Nullable, Poison, 
 MAX_DEPTH = 400
 
 
+_DISPATCHER = functools.singledispatch(lambda x: x).__code__  # type: ignore[attr-defined]
+
+
 def call_function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A Python function: read, or run by Python if it belongs to a library and everything is static."""
     if id(fn) in r.closures:
         return call_closure(r, r.closures[id(fn)][1], args, kwargs)
+    if fn.__code__ is _DISPATCHER:  # which function it calls is looked up natively
+        r.items(r.call(r.getattr(r.getattr(fn, "registry"), "items"), []))
     if in_library(fn) and runs_plainly(args, kwargs):
         known = run_plainly(r, fn, args, kwargs)
         if known is not NotImplemented:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -99,22 +101,6 @@ def local_in_a_called_function(n: int, d: int) -> int:
     return n + q
 
 
-@pytest.mark.parametrize("d", [0, 1, 2, 9])
-@pytest.mark.parametrize(
-    "f",
-    [
-        finally_alone,
-        another_exception_in_the_handler,
-        known_when_compiled,
-        raised_in_else,
-        three_deep_in_a_loop,
-        local_in_a_called_function,
-    ],
-)
-def test_finally_runs_before_the_handler_further_out(f: Callable[[int, int], int], d: int) -> None:
-    agrees(f, 7, d)
-
-
 def store_in_a_called_function(n: int, d: int) -> Any:
     x = np.zeros(2)
 
@@ -129,6 +115,36 @@ def store_in_a_called_function(n: int, d: int) -> Any:
     except ZeroDivisionError:
         return x[0]
     return x[0] + q
+
+
+def jump_in_finally(n: int, d: int) -> int:
+    for _ in range(2):
+        try:
+            try:
+                n = n // d
+            finally:
+                break  # noqa: B012
+        except ZeroDivisionError:
+            n = -1
+    return n
+
+
+@pytest.mark.parametrize("d", [0, 1, 2, 9])
+@pytest.mark.parametrize(
+    "f",
+    [
+        finally_alone,
+        another_exception_in_the_handler,
+        known_when_compiled,
+        raised_in_else,
+        three_deep_in_a_loop,
+        local_in_a_called_function,
+        store_in_a_called_function,
+        jump_in_finally,
+    ],
+)
+def test_finally_runs_before_the_handler_further_out(f: Callable[[int, int], int], d: int) -> None:
+    agrees(f, 7, d)
 
 
 class Counted:
@@ -151,19 +167,90 @@ def exit_of_a_with(n: int, d: int) -> float:
     return c.n + q * 1.0
 
 
-def jump_in_finally(n: int, d: int) -> int:
-    for _ in range(2):
-        try:
-            try:
-                n = n // d
-            finally:
-                break  # noqa: B012
-        except ZeroDivisionError:
-            n = -1
-    return n
-
-
-@pytest.mark.parametrize("f", [store_in_a_called_function, exit_of_a_with, jump_in_finally])
-def test_what_cannot_be_followed_is_refused(f: Callable[[int, int], Any]) -> None:
+def test_what_cannot_be_followed_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="what runs on its way"):
-        irad.compile(f)(7, 0)
+        irad.compile(exit_of_a_with)(7, 0)
+
+
+def raised_at_the_exit_of_a_with(n: int, d: int) -> float:
+    with Closed(d):
+        return n // d
+
+
+class Closed:
+    def __init__(self, d: int) -> None:
+        self.d = d
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *given: object) -> None:
+        if self.d < 1:
+            raise KeyError("closed")
+
+
+def test_an_exit_that_may_raise_something_else_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="which of the two"):
+        irad.compile(raised_at_the_exit_of_a_with)(7, 0)
+
+
+BODIES = [
+    "if x[0] > 0.5: raise ValueError('a')",
+    "if x[0] > 0.5: return 1.0",
+    "for v in x:\n            if v > 0.5: raise ValueError('c')\n            r += v",
+    "r += 1 / (1 if x[0] > 0.5 else 0)",
+]
+HANDLERS = [
+    "",
+    "except ValueError: raise IndexError('d')",
+    "except (ValueError, ZeroDivisionError):\n        if x[2] > 0.5: raise\n        r += 7",
+]
+FINALS = [
+    "if x[1] > 0.5: raise KeyError('b')",
+    "if x[1] > 0.5: return 2.0",
+    "return 5.0 + r",
+    "for v in x:\n            if v > 0.7: break\n            r += 1",
+    "calls.append(x[1])",
+]
+PROGRAM = """
+def f{n}(x, calls):
+    r = 0.0
+    try:
+        {body}
+    {handler}
+    finally:
+        {final}
+    return r
+
+def g{n}(x):
+    t, calls = 0.0, []
+    for k in range(3):
+        try:
+            t += f{n}(np.roll(x, k), calls)
+        except LookupError:
+            t -= 1.0
+        except Exception:
+            t -= 2.5
+    return t, len(calls), sum(calls)
+"""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: Any) -> Any:
+    file = tmp_path_factory.mktemp("finally") / "clauses_that_leave.py"
+    cases = enumerate(itertools.product(BODIES, HANDLERS, FINALS))
+    each = [PROGRAM.format(n=n, body=body, handler=handler, final=final) for n, (body, handler, final) in cases]
+    file.write_text("import numpy as np\n" + "".join(each))
+    spec = importlib.util.spec_from_file_location("clauses_that_leave", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("n", range(len(BODIES) * len(HANDLERS) * len(FINALS)))
+def test_finally_that_leaves_or_raises(written: Any, n: int) -> None:
+    f = getattr(written, f"g{n}")
+    c = irad.compile(f)
+    for x in itertools.product((0.0, 1.0), repeat=3):
+        assert c(np.array(x)) == f(np.array(x))

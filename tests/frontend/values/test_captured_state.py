@@ -754,3 +754,48 @@ def test_what_code_that_is_not_read_calls_back_is_refused() -> None:
             return int(rates[0])
 
     refused(lambda x: operator.index(Listed(1.0)) * x, "__index__, which index() may call", args=(1.5,))
+
+
+@functools.singledispatch
+def described(x: Any) -> Any:
+    return 1.0
+
+
+class Position:
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def __index__(self) -> int:
+        return self.k
+
+
+POSITION = Position(1)
+
+
+def test_functions_that_are_registered_later() -> None:
+    def f(x: Any) -> Any:
+        return described(3) * x[0] + described([x[1]])
+
+    c, x = irad.compile(f), np.array([1.5, 2.0])
+    assert c(x) == f(x) == 2.5
+    described.register(int, lambda k: 7.0)
+    assert c(x) == f(x) == 11.5
+    described.register(list, lambda xs: xs[0] * 10)
+    described.register(int, lambda k: 1.0 * k)
+    assert c(x) == f(x) == 24.5
+
+
+def test_positions_that_an_object_gives() -> None:
+    def f(x: Any) -> Any:
+        y, z = [1.0, 2.0, 3.0, 4.0], np.zeros(4)
+        y[POSITION] = x[0]
+        z[POSITION:] = x[POSITION]
+        z[POSITION, ...] *= 2
+        del y[POSITION]
+        return sum(y) + 10 * y[POSITION] + z @ np.arange(4.0) + range(5)[POSITION] + x[None, POSITION][0] + "abc".index("c")
+
+    c, x = irad.compile(f), np.array([1.0, 20.0, 300.0, 5.0])
+    for k in (1, 2):
+        POSITION.k = k
+        assert c(x) == f(x)
+    assert irad.grad(f)(x).tolist() == [0.0, 0.0, 2 * 2.0 + 3.0 + 1.0, 0.0]
