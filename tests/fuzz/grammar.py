@@ -50,7 +50,8 @@ class Program:
         a = lambda: self.number(depth - 1)
         if k < 4:
             return [self.constant(), self.one(self.numbers), self.one(self.numbers), self.term()][k]
-        return [f"({a()} + {a()})", f"({a()} * {a()})", f"np.tanh({a()})", f"max({a()}, {a()})"][k - 4]
+        larger = "np.maximum" if "single" in self.features else "max"  # which of a float32 and a float it is decides the type
+        return [f"({a()} + {a()})", f"({a()} * {a()})", f"np.tanh({a()})", f"{larger}({a()}, {a()})"][k - 4]
 
     def term(self) -> str:
         """A number that is read out of something."""
