@@ -76,6 +76,7 @@ class Reader:
         ] = {}  # classes defined in the program, and what is read for their methods; by id
         self.sites: dict[int, tuple[Any, Any]] = {}  # dicts and sets by id, and the expressions that made them
         # Code of functions that become graphs; False: that was not possible.
+        self.no_graph: dict[Any, IradError] = {}  # codes of recursive functions, and why they cannot become graphs
         self.recursive = dict.fromkeys(asked.recursive, True)
         self.copies: Counter[Any] = Counter()  # how often the calls that a function makes of itself were written out, by code
         # Those that may carry containers in which something is of several kinds, and those that did not and may have to.

@@ -22,6 +22,7 @@ from irad.frontend.activations import HELD, REAL, THEMSELVES, OfObjects, Restart
 from irad.frontend.arguments import Arguments, definition
 from irad.frontend.bound import SourceReader, outermost
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
+from irad.frontend.control.special import sites_of
 from irad.frontend.reading.returned import Outcome
 from irad.frontend.reading.write_back import put_outside, rely_on_others, written_back
 from irad.frontend.values.arr import PYTHON, Arr, NeedStatic
@@ -196,7 +197,7 @@ class _Attempt:
             return Restart(frozenset({THEMSELVES}))
         leaf_of = r.leaf_of | {v: ("capture", p) for v, p in r.captures.fixable(floats=True).items()}
         sources = r.sources_of(e)
-        site = frozenset([] if e.site is None else [e.site]) - r.keyed
+        site = sites_of(r, e) - r.keyed
         if site and not (isinstance(e, NeedStatic) and r.may_be_known(e.arr)):
             return Restart(keyed=site)
         fix = frozenset(leaf_of[v] for v in sources if v in leaf_of)

@@ -280,7 +280,7 @@ class Maker:
         if isinstance(t, Same):
             return t.obj
         if isinstance(t, Bad):
-            return Poison(t.message, self.decided())
+            return Poison(t.message, self.decided(), t.dicts)
         if isinstance(t, Num):
             return Arr(next(self.values), t.weak, t.mixed, (self.by, *t.sides) if self.by is not None and t.sides else None)
         if isinstance(t, Pick):

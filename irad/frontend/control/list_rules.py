@@ -15,7 +15,7 @@ from irad.core.ir import Builder, Value
 from irad.core.room import room, sizes_vary
 from irad.core.types import Dim, Type
 from irad.frontend.control.filling import holes
-from irad.frontend.control.templates import Bad, Composite, Grower, Grown, Sized, Template, mutable, structure, walk
+from irad.frontend.control.templates import Bad, Composite, Grown, Sized, Template, mutable, structure, walk
 from irad.frontend.values.objects import Array, Cell, Maybe, Nullable
 from irad.frontend.values.runs import Run, has_run, head, is_checked, larger, length_of, most_of, tail
 from irad.ops.array import dim_value
@@ -28,11 +28,30 @@ _FIRST = 256  # elements for which a call of a function that calls itself has ro
 NO_BOUND = "a list grows in it by a number of elements that nothing bounds; append them one by one"
 
 
+class Grower:
+    """What a loop or branch does with a list whose length differs. `inside`: is a value made there?"""
+
+    inside: Callable[[Value], bool] = staticmethod(lambda v: False)
+
+    def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
+        """The template of a list that was x (or had a template), and is y. May be `Bad`."""
+        raise NotImplementedError
+
+    def sized(self, old: Sized | None, before: Type, after: Type, axis: int) -> tuple[int, int, int, int, bool] | str:
+        """For an array whose extent along an axis was that of one type (or had a template) and is now that of another: the room it needs
+        and what else `Sized` wants; or why that cannot be."""
+        return "its shape must be the same"
+
+    def local(self, d: Dim) -> bool:
+        """Is an extent computed on a side of the branch, or in a trip of the loop?"""
+        return any(map(self.inside, symbols(d)))
+
+
 class OfBranch(Grower):
     """The rules for lists that grow on one of the two sides of a branch."""
 
     def __init__(self, inside: Callable[[Value], bool], sides: Sequence[Builder] = ()):
-        self.inside, self.sides = inside, sides  # is a value made in a side? where the sides are made
+        self.inside, self.sides = inside, sides  # `sides`: where they are made
 
     def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
         assert old is None
@@ -41,10 +60,10 @@ class OfBranch(Grower):
             rows = most
             for run in filter(None, map(head, (x, y))):
                 rows = None if rows is None else larger(rows, run.rows)
-        if most is None or rows is None or any(map(self._local, (most, rows))):
+        if most is None or rows is None or any(map(self.local, (most, rows))):
             return Bad("it is a list whose length is computed on one path only; append in a loop of known length, under an if")
         a, b = length_of(x), length_of(y)
-        same = a == b and not self._local(a)
+        same = a == b and not self.local(a)
         checked = is_checked(x) or is_checked(y)
         moves = any(run is not None and run.start != 0 for run in map(head, (x, y)))
         same = same and not moves
@@ -72,9 +91,6 @@ class OfBranch(Grower):
                     most = max(self._highest(v.type.shape[k]) for v in found)
                     if most < dim_interval(n)[1]:
                         bound(dim_value(n), 0, most)
-
-    def _local(self, d: Dim) -> bool:
-        return any(map(self.inside, symbols(d)))
 
 
 class OfLoop(Grower):

@@ -101,3 +101,19 @@ def opened(x: Choice, there: Callable[[Any], bool] | None, open_: Callable[[Any]
     if any(made.count(s) > 1 for s in made):
         return Bad("it is one of several objects of one class that are made on one path")
     return Kinds(kids)
+
+
+def dicts_of(*xs: Any) -> tuple[Any, ...]:
+    """The dicts that things are, or may be, or have as their template; () if one is something else."""
+    found: list[Any] = []
+    for x in xs:
+        if isinstance(x, (Kinds, Pick, Choice)):
+            more = dicts_of(*(x.kids if isinstance(x, Kinds) else x.options))
+        elif isinstance(x, (Same, Opt)):
+            more = dicts_of(x.obj if isinstance(x, Same) else x.child)
+        else:
+            more = (x,) if dict in (type(x), getattr(x.cls if isinstance(x, Composite) else type(x), "MAPPED", None)) else ()
+        if not more:
+            return ()
+        found += more
+    return tuple(found)

@@ -14,12 +14,12 @@ from typing import Any
 from irad.core.lazy_dataclass import replace
 from irad.core.once import import_later
 from irad.core.types import Type, promote
-from irad.frontend.control.list_rules import OfElements, room_of
+from irad.frontend.control.list_rules import Grower, OfElements, room_of
 from irad.frontend.control.templates import (
+    MADE,
     Ary,
     Bad,
     Composite,
-    Grower,
     Grown,
     Kinds,
     Null,
@@ -52,7 +52,6 @@ from irad.frontend.values.state import same
 
 Content = Callable[[Any], Any]
 _TWO_KINDS = "irad.frontend.control.two_kinds"
-_MADE = "irad.frontend.control.made_objects"
 
 
 def _itself(obj: Any) -> Any:
@@ -134,9 +133,9 @@ class Joiner:
             if t.obj is UNDEFINED:
                 return self._opt(b, 1)
             if isinstance(t.obj, Poison):
-                return Bad(t.obj.message)
+                return Bad(t.obj.message, t.obj.dicts)
         if isinstance(b, Poison):
-            return Bad(b.message)
+            return Bad(b.message, b.dicts)
         if isinstance(b, Maybe):
             inner = self.join(t.child if isinstance(t, Opt) else self._inner(t), b.value)
             return inner if isinstance(inner, Bad) else Opt(inner)
@@ -192,7 +191,8 @@ class Joiner:
     def inside(self, obj: Any, side: int | None) -> Template:
         """The template of what is there on one side only; None: of what every trip of a loop makes."""
         once = lambda x, make: self._once(x, side, make)
-        return open_(obj, side, self.standing, _itself if side is None else self.contents[side], self.there.has, once)
+        array = lambda x: import_later(_TWO_KINDS).of_one_side(self, x, side)
+        return open_(obj, side, self.standing, _itself if side is None else self.contents[side], self.there.has, once, array)
 
     def _once(self, x: Any, side: int | None, make: Callable[[], Template]) -> Template:
         """The template of a container that is there on one side only: one, wherever it is met, so that it stays one container."""
@@ -240,7 +240,7 @@ class Joiner:
         known = things if self.of_result else lambda x: None if type(x) is tuple else things(x)
         found = pick(t, b, self.there.has, known)
         if found is None and self.knows_there:
-            found = import_later(_MADE).joined(self, t, b)
+            found = import_later(MADE).joined(self, t, b)
         return None if isinstance(found, (Pick, Kinds)) and self.static() else found
 
     def _arrays(self, t: Template, a: Any, b: Array) -> Template:
@@ -315,7 +315,8 @@ class Joiner:
             return Bad("it is one of two objects from outside the function; choose between what is read of them")
         if other[1] != meta or len(other[2]) != len(kids):
             what = f"a {cls.__name__} of {len(kids)} on one path and of {len(other[2])} on the other"
-            return Bad(f"it is {what}" if len(other[2]) != len(kids) else f"it is a {cls.__name__} with other keys on each path")
+            what = what if len(other[2]) != len(kids) else f"a {cls.__name__} with other keys on each path"
+            return Bad(f"it is {what}", import_later(MADE).dicts_of(t, b))
         if issubclass(cls, Stand) and cls.of_itself and not same(kids[0], other[2][0]):
             one = self._objects(kids[0] if isinstance(kids[0], Template) else Same(kids[0]), other[2][0])
             return (
@@ -401,24 +402,25 @@ def open_(
     content: Content = _itself,
     there: Callable[[Any], bool] | None = None,
     once: Callable[[Any, Callable[[], Template]], Template] = lambda x, make: make(),
+    array: Callable[[Array], Template] = lambda x: Ary(x.type, (x, x)),
 ) -> Template:
     """The template with a hole for every number and array in a thing; what has none stays itself.
 
     `side`: it is there on that side of a branch only; `lasting(x, side)`: a container that was there before the branch or loop,
     which stays itself; `content(x)`: what a container holds now; `there(x)`: is a known thing there outside? `once(x, make)`:
-    the template of a container that can be changed, made at first.
+    the template of a container that can be changed, made at first. `array(x)`: that of an array.
     """
-    inner = lambda x: open_(x, side, lasting, content, there, once)
+    inner = lambda x: open_(x, side, lasting, content, there, once, array)
     if is_number(obj):
         return number(obj)
     if isinstance(obj, Array):
-        return Ary(obj.type, (obj, obj) if side is None else (obj, None) if side == 0 else (None, obj))
+        return array(obj)
     if isinstance(obj, Nullable):
         return Null(inner(obj.value), inner(obj.other) if isinstance(obj, Varying) else None)
     if isinstance(obj, Maybe):
         return Opt(inner(obj.value))
     if isinstance(obj, Choice):
-        return import_later(_MADE).opened(obj, there, inner)
+        return import_later(MADE).opened(obj, there, inner)
     if isinstance(obj, Text) and (found := options(obj)) is not None:
         return Pick(found)
     if isinstance(obj, Text):

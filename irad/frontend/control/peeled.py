@@ -15,7 +15,7 @@ from irad.frontend.activations import Rest
 from irad.frontend.control.facts import learn
 from irad.frontend.control.flow import Live, branch, finish, flag, settle
 from irad.frontend.control.merge import Joiner
-from irad.frontend.control.regions import Dead, attempt, kept_exception, raise_always, run_region
+from irad.frontend.control.regions import Dead, EveryTripRaises, attempt, kept_exception, raise_always, run_region
 from irad.frontend.control.templates import disagrees
 from irad.frontend.control.trips import LoopStatement, stop_flag, trip
 from irad.frontend.reader import Reader
@@ -63,7 +63,11 @@ class Peeled:
     def _from(self, k: int) -> None:
         """The trips from k on, and what follows."""
         if k == self.peel:
-            self.roll(k)
+            try:
+                self.roll(k)
+            except EveryTripRaises:
+                if self.more(k) is not False:  # else there are no more trips
+                    raise
             self._done()
             return
         more = self.more(k)

@@ -209,7 +209,7 @@ class Rolled:
 
     def _update(self, body: Region) -> bool:
         """Join what the carried places are after a trip with what they were before; True if anything is new."""
-        joiner, changed = self._joiner(body), False
+        joiner, changed, self.lists.inside = self._joiner(body), False, body.defines
         with body.builder:  # where the bounds of what a trip computes are known
             for key, (place, init) in body.log.old.items():
                 old = self.carries.get(key)

@@ -15,7 +15,7 @@ import numpy as np
 
 from irad.core.foreign import base_items, found_in_class, is_in_class, is_instance, is_library, is_mapped, module_of, own_names
 from irad.core.once import import_later
-from irad.errors import UnsupportedError
+from irad.errors import IradError, UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, static_value
 from irad.frontend.values.captures import Captures
@@ -127,6 +127,13 @@ def site_of(r: Reader, container: Any) -> Any:
     return site if made is container else None
 
 
+def sites_of(r: Reader, e: IradError) -> frozenset[Any]:
+    """What the next reading is to be told of expressions that an error is about."""
+    if isinstance(e.site, tuple):
+        return import_later("irad.frontend.reading.keyed").of_paths(r, e.site)  # type: ignore[no-any-return]
+    return e.site if isinstance(e.site, frozenset) else frozenset([] if e.site is None else [e.site])
+
+
 def joined_in_place(r: Reader, xs: Any, *others: Any) -> None:
     """A set or dict of known keys that is changed by one whose keys data decide is to be such a one, too: it is made anew as that."""
     cls = set if isinstance(xs, set) else dict if isinstance(xs, dict) else ()
@@ -179,11 +186,17 @@ def alike(r: Reader, e: ast.expr) -> tuple[ast.expr, ...]:
     return _of_one_variable(r.frame.source.node).get(e, (e,))
 
 
+def _makes(e: ast.expr, told: Any) -> bool:
+    """Is what the next reading was told of this expression?"""
+    made_by = getattr(told, "made_by", None)
+    return made_by is e or (isinstance(made_by, frozenset) and e in made_by)
+
+
 def _asked(r: Reader, e: ast.expr, a_list: bool) -> bool:
     """Is an expression to make something whose keys data decide, or a list of such things?"""
     if a_list:
-        return e in r.keyed or any(getattr(x, "made_by", None) is e for x in r.keyed)
-    return any(x in r.keyed or any(getattr(k, "made_by", None) is x for k in r.keyed) for x in alike(r, e))
+        return e in r.keyed or any(_makes(e, x) for x in r.keyed)
+    return any(x in r.keyed or any(_makes(x, k) for k in r.keyed) for x in alike(r, e))
 
 
 @functools.cache

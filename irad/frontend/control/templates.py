@@ -127,19 +127,6 @@ class Sized(Template):
     checked: bool = False
 
 
-class Grower:
-    """What a loop or branch does with a list whose length differs; see irad.frontend.control.list_rules."""
-
-    def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
-        """The template of a list that was x (or had a template), and is y. May be `Bad`."""
-        raise NotImplementedError
-
-    def sized(self, old: Sized | None, before: Type, after: Type, axis: int) -> tuple[int, int, int, int, bool] | str:
-        """For an array whose extent along an axis was that of one type (or had a template) and is now that of another: the room it needs
-        and what else `Sized` wants; or why that cannot be."""
-        return "its shape must be the same"
-
-
 @dataclass(frozen=True, eq=False)
 class Words(Template):
     """A string with numbers in it."""
@@ -176,9 +163,10 @@ class Kinds(Template):
 
 @dataclass(frozen=True, eq=False)
 class Bad(Template):
-    """Things that cannot be one; reading the variable is an error."""
+    """Things that cannot be one; reading the variable is an error. `dicts`: they are these, which have other keys."""
 
     message: str
+    dicts: tuple[Any, ...] = ()
 
 
 def is_weak_number(x: Any) -> bool:
@@ -351,11 +339,12 @@ def join_texts(join: Callable[[Any, Any], Template], t: Template, a: Any, b: Any
     return Bad(ends) if isinstance(ends, str) else Pick(ends, found[0])
 
 
+MADE = "irad.frontend.control.made_objects"
 MOST_CHOSEN = 64  # containers or objects that a variable may be, by data
 
 
 def differ(t: Template, b: Any) -> Bad:
-    return Bad(f"it is {show(t)} on one path and {show(b)} on the other")
+    return Bad(f"it is {show(t)} on one path and {show(b)} on the other", import_later(MADE).dicts_of(t, b))
 
 
 def joined_choices(

@@ -72,6 +72,14 @@ def _others(joiner: Joiner, a: Any, b: Any) -> Template | None:
     return join_numbers(*(x if isinstance(x, Num) else number(x) for x in (a, b)))
 
 
+def of_one_side(joiner: Joiner, x: Array, side: int | None) -> Template:
+    """The template of an array that is there on one side only (None: on all), with room if its length is computed there."""
+    alone = Ary(x.type, (x, x) if side is None else (x, None) if side == 0 else (None, x))
+    if side is None or joiner.grower is None or not any(map(joiner.grower.local, x.shape)):
+        return alone
+    return _with_room(joiner, x, side) or alone
+
+
 def _with_room(joiner: Joiner, x: Array, side: int) -> Template | None:
     """The template of an array that is there on one side only and whose length data decide: an array with room, if the length
     is bounded."""

@@ -21,6 +21,7 @@ from irad.frontend.control.generators import opened, uncounted
 from irad.frontend.control.holders import known_by_name
 from irad.frontend.control.lists import whole
 from irad.frontend.control.special import alike, at_site, site_of
+from irad.frontend.control.templates import Composite
 from irad.frontend.library.python import hashes
 from irad.frontend.library.python.grown import equal
 from irad.frontend.library.python.hashes import hash_of, hashed
@@ -47,8 +48,9 @@ def made(r: Reader, e: ast.expr, out: Any) -> Any:
     if cls is list:
         kind = _kind(r, (e,))
         return r.call(KeyedList, [out], {}) if kind is None else r.call(KeyedListOf, [kind, out], {})
-    if cls is dict and not any(x in r.keyed for x in alike(r, e)) and all(type(k) is str for k in out):
-        return r.call(KeyedByName, [ByName(e), [*out.items()]], {})
+    by_name = ByName(_made_alike(r, frozenset(alike(r, e)))) if cls is dict and all(type(k) is str for k in out) else None
+    if by_name is not None and by_name.made_by.isdisjoint(r.keyed):
+        return r.call(KeyedByName, [by_name, [*out.items()]], {})
     if isinstance(out, collections.defaultdict):
         return _new(r, cls, e, [out.default_factory, [*out.items()]])
     if isinstance(out, collections.Counter):
@@ -106,16 +108,33 @@ class _Holds:
 
 @dataclass(frozen=True)
 class ByName:
-    """What the next reading is told of an expression: its dict has known texts as keys, some of which are there on some paths only."""
+    """What the next reading is told of expressions: their dicts have known texts as keys, some of which are there on some paths only."""
 
-    made_by: ast.expr
+    made_by: frozenset[ast.expr]
+
+
+def _made_alike(r: Reader, es: frozenset[ast.expr]) -> frozenset[ast.expr]:
+    """Expressions, and those that make dicts of which one is theirs on another path."""
+    more = es.union(*(x.made_by for x in r.keyed if type(x) is ByName and not es.isdisjoint(x.made_by)))
+    return es if more == es else _made_alike(r, more)
+
+
+def of_paths(r: Reader, dicts: Any) -> frozenset[Any]:
+    """What the next reading is told of dicts with other known texts as keys, one of which a variable is on each path."""
+    first = [d.kids[0] if isinstance(d, Composite) else None for d in dicts]
+    markers: list[Any] = [d.made_by if type(d) is KeyedByName else getattr(t, "obj", None) for d, t in zip(dicts, first)]
+    sites = [{site_of(r, d)} if m is None else m.made_by for d, m in zip(dicts, markers)]
+    known = all(type(m) is ByName or (type(d) is dict and all(type(k) is str for k in d)) for d, m in zip(dicts, markers))
+    made_by = frozenset[Any]().union(*sites)
+    return frozenset([ByName(made_by)]) if known and None not in made_by and made_by.isdisjoint(r.keyed) else frozenset()
 
 
 def differing(r: Reader, d: Any, *contents: Any) -> Any:
     """The same, for a dict that gets other keys on some path, where these are all known texts; for others the expression, or None."""
     site = site_of(r, d)
     known = type(d) is dict and all(type(x) is dict and all(type(k) is str for k in x) for x in contents)
-    return ByName(site) if known and site is not None and ByName(site) not in r.keyed else site
+    by_name = ByName(frozenset([site]))
+    return by_name if known and site is not None and by_name not in r.keyed else site
 
 
 @builtin(field)

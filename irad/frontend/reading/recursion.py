@@ -60,6 +60,7 @@ _CHECKS = ("RecursionError", "IndexError", "ZeroDivisionError", "OverflowError")
 _MANY = 4096  # elements of lists for which calls make room where lengths are known at run time only; else lengths are known
 _DEEP = 3  # activations that differ in Python numbers only, after which those are traced too
 _COPIES = 24  # of a function in itself that are written out
+_MOST_COPIES = 128  # of one that cannot become a graph
 _NESTED = 8  # activations of a function while it is to become a graph
 _ATTEMPTS = 8
 _GROWTH = 8  # calls in a row whose arguments get larger, after which there is no end to it
@@ -110,9 +111,10 @@ def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Acti
             _build(r, record, body)
         except Exception as e:
             r.records, r.graphs = known  # the program may be read on in another way
-            if not isinstance(e, IradError) or not _wanted(r, frame):
+            if not isinstance(e, IradError) or not (_wanted(r, frame) or _ends(r, frame)):
                 raise
             r.recursive[frame.code] = False
+            r.no_graph.setdefault(frame.code, e)
             return NotImplemented
     try:
         return _emit(r, record, frame)
@@ -135,7 +137,12 @@ def _calls_itself(r: Reader, frame: Activation) -> bool:
             return True
     around = [f for f in inside if f.conditional < r.conditional]
     again = any(f.signature == frame.signature for f in around)
-    return again or (len(around) >= _DEEP and _among(frame, around))
+    return again or (len(around) >= _DEEP and frame.code not in r.no_graph and _among(frame, around))
+
+
+def _ends(r: Reader, frame: Activation) -> bool:
+    """May known numbers end a recursion, so that it can be written out?"""
+    return all(f.signature != frame.signature for f in _activations(r, frame))
 
 
 def _activations(r: Reader, frame: Activation) -> list[Activation]:
@@ -164,6 +171,8 @@ def written_out(r: Reader, frame: Activation, body: Callable[[], Any]) -> Any:
     out = body()
     if len(nodes) > before and (out is None or is_traced_deep(out)):
         r.copies[frame.code] += 1
+        if r.copies[frame.code] > _MOST_COPIES and frame.code in r.no_graph:
+            raise r.no_graph[frame.code]
         if r.copies[frame.code] == _COPIES and frame.code not in r.recursive and _among(frame, _activations(r, frame)):
             raise Restart(recursive=frozenset([frame.code]))
     return out

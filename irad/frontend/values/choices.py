@@ -73,9 +73,13 @@ def _is_known_tuple(x: Any) -> bool:
 
 
 def is_object(x: Any) -> bool:
-    """Is it an object of a class of the program that has attributes?"""
+    """Is it an object of a class of the program that has attributes, or a dict that stands for one?"""
     others = (Arr, Array, Maybe, Nullable, Poison, Stand, Choice, Text, type, BaseException, *_THINGS, *_CONTENTS)
-    return not isinstance(x, others) and is_instance(x) and type(x).__module__.split(".")[0] != "irad"
+    return (
+        not isinstance(x, others)
+        and is_instance(x)
+        and (type(x).__module__.split(".")[0] != "irad" or hasattr(type(x), "OF_ATTRIBUTES"))
+    )
 
 
 def number_of(x: Any) -> Arr:

@@ -274,16 +274,16 @@ class Varying(Nullable):
 
 @dataclass(frozen=True, eq=False)
 class Poison:
-    """A variable whose values on two paths cannot be one value; reading it is an error. `sources`: what decided which path it is, if
-    that may be known at compile time."""
+    """A variable whose values on two paths cannot be one value; reading it is an error. `sources`: what decided which path it is, if that
+    may be known at compile time. `dicts`: these, if they have other keys on each path."""
 
     message: str
     sources: frozenset[Value] = frozenset()
+    dicts: tuple[Any, ...] = ()
 
     def error(self, what: str, words: str = "") -> UnsupportedError:
         e = (AliasError if self.message is STALE else UnsupportedError)(words or f"{what} cannot be used here: {self.message}")
-        if self.sources:
-            e.sources = set(self.sources)
+        e.sources, e.site = set(self.sources) or e.sources, self.dicts or None
         return e
 
 

@@ -25,6 +25,7 @@ class KeyedByName:
     """A dict of known texts."""
 
     MAPPED = dict
+    OF_ATTRIBUTES = True  # so that data may choose among several
 
     def __init__(self, made_by, items=()):
         self.made_by = made_by
