@@ -12,7 +12,7 @@ from tests.fuzz.grammar import Program, module, number, vector
 
 FEATURES = (
     "recursion", "classes", "operators", "vars", "names", "keyed", "sets", "heap", "bisect", "deque", "generators", "try", "with", "nonlocal", "text", "walrus",
-    "lengths", "chosen", "defaults", "unpacking", "jumps",
+    "lengths", "chosen", "defaults", "unpacking", "jumps", "nodes",
 )  # fmt: skip
 
 
@@ -222,7 +222,28 @@ class Programs(Program):
 
     def sets(self) -> str:
         k = self.whole()
-        return self.pick(f"g.add({k})", f"g.discard({k})", f"if {k} not in g:\n    g.add({k})\n    s += {self.value()}", "t += 0.1 * len(g)", f"g |= {{{k}, 4}}", f"g = {{a for a in g if a != {k}}}", f"t += 0.25 if {{0, {k}}} <= g else 0.5", "s += 0.1 * max(g, default=2)")  # fmt: skip
+        return self.pick("for k in g:\n    t = 0.9 * t + 0.1 * k", "s += 0.1 * list(g)[0] if g else t", f"g.add({k})", f"g.discard({k})", f"if {k} not in g:\n    g.add({k})\n    s += {self.value()}", "t += 0.1 * len(g)", f"g |= {{{k}, 4}}", f"g = {{a for a in g if a != {k}}}", f"t += 0.25 if {{0, {k}}} <= g else 0.5", "s += 0.1 * max(g, default=2)")  # fmt: skip
+
+    def write_nodes(self) -> None:
+        """Trees of dicts with other keys at their leaves."""
+        self.helpers += [
+            "def grown(v, depth):",
+            f"    if depth == 0 or v > {self.constant()}:",
+            "        return {'leaf': v * depth}",
+            f"    return {{'at': v * {self.constant()}, 'low': grown(v * 0.5, depth - 1), 'high': grown(v - 0.25, depth - 1)}}",
+            "",
+            "",
+        ]
+        self.takes(1.5, self.nodes)
+
+    def nodes(self) -> str:
+        down = f"while 'at' in q:\n    t += 0.1 * q['at']\n    q = q['low'] if {self.value()} < q['at'] else q['high']\ns += q['leaf']"
+        node = f"q = grown({self.value()}, {self.pick('1', '2')})"
+        return (
+            node
+            + "\n"
+            + self.pick(down, "s += q['leaf'] if 'leaf' in q else q['at'] * 0.5", "t += 0.1 * len(q) + q.get('at', s)")
+        )
 
     def write_heap(self) -> None:
         self.takes(
@@ -305,7 +326,13 @@ class Programs(Program):
             self.add("else:")
             self.block(1)
         if self.r.random() < 0.3:
-            self.add("finally:", f"    t += {self.value()}")
+            late = self.pick(
+                "",
+                "",
+                f"    if {self.value()} > 1.5:\n        raise KeyError('late')",
+                f"    if {self.value()} > 1.5:\n        return s, t, x",
+            )
+            self.add("finally:", f"    t += {self.value()}", *late.split("\n")[: 2 * bool(late)])
 
     def write_with(self) -> None:
         self.helpers += [
