@@ -119,7 +119,7 @@ PYTHON = [
     mutant("augmented-read-late", "5", SUBSCRIPTS, "    k = r.operand(key)\n    if views.is_basic(k) and not _is_position(obj, k):\n        return lambda: None\n", "    return lambda: None\n", "python_meaning loops"),
     mutant("numbers-into-integers", "5", SUBSCRIPTS, "            check_scalar(v, obj.type.dtype)\n", "", "layouts"),
     mutant("finally-last", "5", "irad/frontend/control/tries.py", "        block(r, final.statement.finalbody)\n        if any", "        if any", "flows"),
-    mutant("finally-jumps", "5", "irad/frontend/control/tries.py", "    if stopped(r) is False:\n        for place, value in left:", "    if False:\n        for place, value in left:", "flows"),
+    mutant("finally-jumps", "5", "irad/frontend/control/tries.py", "    again = lambda: r.state.change(left)\n", "    again = lambda: None\n", "flows"),
 ]
 
 PASSES = [
