@@ -27,3 +27,9 @@ def test_programs_of_fixed_seeds(name: str, first: int, tmp_path: Path) -> None:
     assert not new, "\n".join(counts.lines(name))
     assert counts.programs == COUNT
     assert counts.refused.total() < COUNT, "\n".join(counts.lines(name))
+
+
+@pytest.mark.parametrize("name, seed", [("loops", 61313)])  # a variable that is None, a number or an int on three paths
+def test_programs_that_showed_faults(name: str, seed: int) -> None:
+    counts = Run([name], seed, 1, None, None).go(1)[name]
+    assert not counts.faults and counts.programs == 1 and not counts.refused, "\n".join(counts.lines(name))

@@ -35,6 +35,8 @@ def joined(joiner: Joiner, t: Template, b: Any) -> Template:
     if None in sides:
         return differ(t, b)
     (array, other), (array_b, other_b) = sides  # type: ignore[misc]
+    if array is None and array_b is None:
+        return differ(t, b)
     if array is None or array_b is None:
         array, side = (array_b, 1) if array is None else (array, 0)
         array = array if isinstance(array, Template) else _with_room(joiner, array, side) or joiner.inside(array, side)
