@@ -125,7 +125,7 @@ def _shown(tree: TreeDef) -> str:
 def _kind(x: Any) -> str:
     if isinstance(x, Mapping):
         return f"{with_article(type(x).__name__)} with the keys {', '.join(map(repr, x))}"
-    return f"{with_article(type(x).__name__)}" + (f" of {len(x)}" if isinstance(x, (tuple, list)) else "")
+    return with_article(type(x).__name__) + (f" of {len(x)}" if isinstance(x, (tuple, list)) else "")
 
 
 def _array(out: Any, r: Result, plain: Traced, name: str) -> Iterator[np.ndarray]:

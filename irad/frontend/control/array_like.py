@@ -44,8 +44,9 @@ def index_like(r: Reader, key: Any) -> Any:
 
 
 def position_like(r: Reader, obj: Any, key: Any, method: str) -> Any:
-    """The key of a sequence, with what `__index__` of objects of the program gives; of a dict, or for a method of the program, as it is."""
-    return key if isinstance(obj, dict) or python_method(obj, method) is not None else _position(r, key)
+    """The key of a sequence, with what `__index__` of objects of the program gives; of a dict, or for a method of the program, as it is,
+    and of an array, for which `index_like` does that."""
+    return key if isinstance(obj, (dict, Array)) or python_method(obj, method) is not None else _position(r, key)
 
 
 def _position(r: Reader, key: Any) -> Any:

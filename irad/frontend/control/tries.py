@@ -120,7 +120,7 @@ def last(r: Reader, before: int, what: str, run: Callable[[], Any]) -> None:
     inside = current().nodes[before:]
     _run_last(r, before, what, run)
     after = current().nodes[before + len(inside) :]
-    if any(exceptions_of(r, after)) and any(exceptions_of(r, inside)):
+    if all(next(exceptions_of(r, nodes), None) is not None for nodes in (after, inside)):
         raise UnsupportedError(_REPLACED.format(what))
 
 

@@ -165,7 +165,7 @@ def unwrap(x: Any) -> Any:
 
 def run_without_source(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any], why: str) -> Any:
     """Run a callee that cannot be read, on tracers. Raises UnsupportedError, with the reason `why`, where that fails."""
-    name = getattr(fn, "__name__", None) or f"{with_article(type(fn).__name__)}"
+    name = getattr(fn, "__name__", None) or with_article(type(fn).__name__)
     if inspect.isgeneratorfunction(fn):
         raise UnsupportedError(f"generator function {name}: collect the values in a list or array and return it")
     if isinstance(fn, types.FunctionType) and not is_library(fn.__module__):

@@ -92,7 +92,7 @@ def _unreturnable(r: Reader, x: Any) -> str:
     if isinstance(x, slice):
         return "a slice that depends on data" if is_traced_deep(x) else ""
     if isinstance(x, Stand):
-        return f"{with_article(x.cls.__name__)}"
+        return with_article(x.cls.__name__)
     if isinstance(x, _FUNCTIONS) or (isinstance(x, types.FunctionType) and id(x) in r.closures):
         return "a function made in compiled code"
     if isinstance(x, type) and id(x) in r.closures:

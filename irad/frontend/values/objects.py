@@ -446,5 +446,5 @@ def describe(x: Any) -> str:
     if x is UNDEFINED or isinstance(x, Choice):
         return "nothing" if x is UNDEFINED else "one of several things, by data"
     if isinstance(x, Stand):
-        return f"{with_article(x.cls.__name__)}"
+        return with_article(x.cls.__name__)
     return f"{type(x).__name__} {x!r}" if isinstance(x, (int, float, str, type(None))) else describe_class(type(x))

@@ -5,10 +5,11 @@ Python's built-in types). That of a tuple mixes those of its items as xxHash64 d
 """
 
 import math
+import sys
 
 import numpy as np
 
-PRIME = 2**61 - 1
+PRIME, _INFINITE = sys.hash_info.modulus, sys.hash_info.inf
 _START, _ROUND, _LANE = np.uint64(2870177450012600261), np.uint64(11400714785074694791), np.uint64(14029467366897019727)
 
 
@@ -39,7 +40,7 @@ def of_float(v):
     if v != v:
         return 0
     if math.isinf(v):
-        return 314159 if v > 0 else -314159
+        return _INFINITE if v > 0 else -_INFINITE
     fraction, exponent = math.frexp(abs(v))
     high = int(fraction * 2.0**28)
     low = int((fraction * 2.0**28 - high) * 2.0**28)

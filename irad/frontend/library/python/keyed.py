@@ -24,6 +24,10 @@ def read_out(value, holder):
 class Keyed:
     """What has keys, in the list `names`."""
 
+    def _pooled(self, names):
+        """Have the keys in a pool from now on."""
+        self.names = names
+
     def _place(self, key):
         if isinstance(self.names, KeyedList):
             return self.names.place(key)

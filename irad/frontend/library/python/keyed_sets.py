@@ -43,6 +43,10 @@ class KeyedSet(Keyed):
         self.table = [_UNUSED] * 8 if asked() else None
         self.update(items)
 
+    def _pooled(self, names):
+        super()._pooled(names)
+        self.table = None
+
     def _search(self, key, h):
         """Where an element is in the table, or is to be put."""
         mask = len(self.table) - 1
@@ -82,8 +86,12 @@ class KeyedSet(Keyed):
 
     def _expect(self, more):
         """Make room for as many elements of another set or dict."""
-        if (self.filled + more) * 5 >= (len(self.table) - 1) * 3:
+        if self._crowded(self.filled + more):
             self._resize((len(self.names) + more) * 2)
+
+    def _crowded(self, filled):
+        """Are so many places in use too many for the table?"""
+        return filled * 5 >= (len(self.table) - 1) * 3
 
     def _order(self):
         return [at - 1 for at in self.table if at > 0]
@@ -96,11 +104,15 @@ class KeyedSet(Keyed):
         """Is the order known?"""
         return self.table is not None and self.ordered
 
-    def whole(self):
-        """A list of the elements, in the order of the set."""
+    def _follow(self):
+        """Refuse a set of which the order is not known."""
         if self.table is None:
             ask(self)
         refused(not self.ordered, NOT_FOLLOWED)
+
+    def whole(self):
+        """A list of the elements, in the order of the set."""
+        self._follow()
         return self._each()
 
     def __iter__(self):
@@ -134,7 +146,7 @@ class KeyedSet(Keyed):
             self.hashes.append(h)
             if old == _UNUSED:
                 self.filled += 1
-                if self.filled * 5 >= (len(self.table) - 1) * 3:
+                if self._crowded(self.filled):
                     self._grow()
 
     def _take(self, j):
@@ -170,7 +182,8 @@ class KeyedSet(Keyed):
 
     def pop(self):
         """Take an element out and give it. Raises KeyError if there is none."""
-        if len(self.whole()) == 0:
+        self._follow()
+        if len(self.names) == 0:
             raise KeyError("pop from an empty set")
         mask = len(self.table) - 1
         j = self.next & mask
@@ -215,15 +228,13 @@ class KeyedSet(Keyed):
         n = len(other.names)
         if self.table is not None and n > 0:
             self._expect(n)
-        if self._alike(other) and self.filled == 0 and other.filled == n and len(self.table) == len(other.table):
+        tables = self.table is not None and other.table is not None
+        if tables and self.filled == 0 and other.filled == n and len(self.table) == len(other.table):
             self._become(other)
         else:
             for k in other._each():
                 self.add(k)
             self.ordered = self.ordered and other.followed()
-
-    def _alike(self, other):
-        return self.table is not None and other.table is not None
 
     def union(self, *others):
         """A set of what is in one of them."""
@@ -250,10 +261,7 @@ class KeyedSet(Keyed):
     def difference(self, other):
         """A set of what is here only."""
         other, new = plain(other), KeyedSet()
-        if not isinstance(other, (KeyedSet, KeyedDict, dict)):
-            new.update(self)
-            new.difference_update(other)
-        elif len(self) // 4 > len(other):
+        if not isinstance(other, (KeyedSet, KeyedDict, dict)) or len(self) // 4 > len(other):
             new.update(self)
             new.difference_update(other)
         else:

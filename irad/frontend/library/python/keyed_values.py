@@ -34,9 +34,8 @@ class KeyedDictOf(KeyedDict):
             return value.moved(self.pool)
         if isinstance(value, KeyedDict):
             value.held, _ = _pooled(value.held, self.values_pool)
-        value.names, number = _pooled(value.names, self.pool)
-        if isinstance(value, KeyedSet):
-            value.table = None
+        names, number = _pooled(value.names, self.pool)
+        value._pooled(names)
         return number
 
     def _out(self, held):
@@ -44,9 +43,7 @@ class KeyedDictOf(KeyedDict):
         if self.kind[0] is KeyedList:
             return xs
         value = self.kind[0](*self.kind[1:])
-        value.names = xs
-        if isinstance(value, KeyedSet):
-            value.table = None
+        value._pooled(xs)
         if isinstance(value, KeyedDict):
             value.held = KeyedList((), self.values_pool, held)
         return value
