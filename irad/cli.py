@@ -68,14 +68,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Which says what an unknown command is close to."""
+    """Which says what an unknown command or option is close to."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does it, but a command refuses what it does not know by itself, as it knows its options."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            hint = misspelt(rest[0].partition("=")[0], list(self._option_string_actions))
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+        return found, rest
 
     def error(self, message: str) -> NoReturn:
         wrong = re.search(r"invalid choice: '(\w+)'", message)
         super().error(message + (misspelt(wrong[1], re.findall(r"\w+", message[wrong.end() :])[2:]) if wrong else ""))
 
 
-_TYPES = "argument types, such as f64, f32[3,4], i64[10]; numbers, and texts in quotes ('\"relu\"'), are constants"
+_TYPES = (
+    "argument types, such as f64, f32[3,4], i64[10]; numbers, and texts in quotes ('\"relu\"'), are constants; NAME=TYPE by name"
+)
 _WRT = "the arguments that --grad is for, by name or position"
 _GRAD = "value and gradient by argument 0, as irad.value_and_grad"
 

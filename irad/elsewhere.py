@@ -57,7 +57,7 @@ OPTIONS = {  # what `irad.compile(f, NAME=...)` would be
     "donate_argnames": "donate=names",
     "parallel": "threads=n; it can be left out: loops with independent trips use several threads by themselves",
     **dict.fromkeys(("nopython", "nogil", "cache", "forceobj"), "nothing: so it is always"),
-    **dict.fromkeys(("backend", "device", "inline", "mode", "dynamic", "signature"), "nothing: there is no such choice"),
+    **dict.fromkeys(("backend", "device", "inline", "mode", "signature"), "nothing: there is no such choice"),
 }
 
 ATTRIBUTES = {  # what `x.NAME` would be, of an array

@@ -7,7 +7,7 @@ import importlib.util
 import sys
 import traceback
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,23 @@ def argument(text: str) -> Any:
             return ast.literal_eval(text)
         except (ValueError, SyntaxError):
             quoted = f"; a text is written in quotes: '\"{text}\"'" if text.isidentifier() else ""
-            raise IradValueError(f"{e.message}, or a number{quoted}") from None
+            number = "" if e.message.endswith("?") else ", or a number"
+            raise IradValueError(f"{e.message}{number}{quoted}") from None
+
+
+def arguments(texts: Iterable[str]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What is given by position and by name (`scale=2.0`). Raises IradValueError for a position after a name."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if equals and name.isidentifier():
+            kwargs[name] = argument(value)
+        elif kwargs:
+            raise IradValueError(f"{text!r} has no name, but follows {list(kwargs)[-1]!r}, which has one")
+        else:
+            args.append(argument(text))
+    return tuple(args), kwargs
 
 
 def wrt_of(text: str) -> int | str | tuple[int | str, ...]:
@@ -101,9 +117,9 @@ def wrt_of(text: str) -> int | str | tuple[int | str, ...]:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def traced(function: str, arguments: list[str], grad: bool, wrt: str | None, notes: Notes | None = None) -> Traced:
+def traced(function: str, texts: list[str], grad: bool, wrt: str | None, notes: Notes | None = None) -> Traced:
     """The function that is named, traced for these arguments; with `grad` its value and gradient, by argument 0 or `wrt`."""
-    given = tuple(map(argument, arguments))
+    given = arguments(texts)
     found = load_function(function)
     numbers: Any = 0
     if isinstance(found, Compiled):  # what it compiles; other wrappers are part of what is asked for
@@ -114,7 +130,7 @@ def traced(function: str, arguments: list[str], grad: bool, wrt: str | None, not
         found = value_and_grad(found, argnums=numbers)
     elif wrt is not None:
         raise IradTypeError("--wrt says what --grad is for; write both")
-    leaves = flatten((given, {}), lambda x: is_leaf(x) or isinstance(x, Spec))[0]
+    leaves = flatten(given, lambda x: is_leaf(x) or isinstance(x, Spec))[0]
     static = frozenset(k for k, x in enumerate(leaves) if not isinstance(x, Spec))
     with running(function):
-        return trace(found, given, {}, static=static, notes=notes)
+        return trace(found, *given, static=static, notes=notes)

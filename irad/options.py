@@ -245,7 +245,8 @@ def refuse_others(given: Iterable[str]) -> None:
     """Raise TypeError for keywords that `irad.compile` does not have, with what to write instead of other packages' ones."""
     for name in given:
         elsewhere = import_later("irad.elsewhere")
-        instead = elsewhere.advice(elsewhere.OPTIONS, name) or "; docs/options.md lists them"
+        known = ["argnums", *Options.__annotations__]
+        instead = elsewhere.advice(elsewhere.OPTIONS, name) or elsewhere.misspelt(name, known) or "; docs/options.md lists them"
         raise IradTypeError(f"compile() got an unexpected keyword argument {name!r}{instead}")
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from irad.ahead.library import BLAS, Exported, export
 from irad.api import Compiled, compile
 from irad.errors import IradTypeError
 from irad.frontend.values.traced import Spec
-from irad.given import argument, load_function, running, wrt_of
+from irad.given import arguments, load_function, running, wrt_of
 from irad.options import flags
 
 _DESCRIPTION = """Write a function as a library for C: NAME.o, NAME.h and libNAME.so (or .a). None of it needs Python.
@@ -44,8 +47,8 @@ def _run(a: argparse.Namespace) -> int:
         raise IradTypeError("--wrt says what --grad is for; write both")
     function = load_function(a.function)
     plain = function.__wrapped__ if isinstance(function, Compiled) else function
-    given = list(map(argument, a.types))
-    args = [text if isinstance(x, Spec) else x for text, x in zip(a.types, given)]
+    given = _by_position(plain, *arguments(a.types))
+    args = [str(x.type) if isinstance(x, Spec) else x for x in given]
     fastmath = flags(a.fastmath == "all" or [name.strip() for name in a.fastmath.split(",") if name.strip()])
     static = tuple(k for k, x in enumerate(given) if not isinstance(x, Spec))
     f = compile(plain, static=static, threads=a.threads, fastmath=fastmath)
@@ -60,6 +63,22 @@ def _run(a: argparse.Namespace) -> int:
     for line in _told(made):
         print(line)
     return 0
+
+
+def _by_position(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+    """The arguments in their order, with the defaults of those between; C has no names. Raises IradTypeError where there is none."""
+    if not kwargs:
+        return args
+    try:
+        bound = inspect.signature(f).bind(*args, **kwargs)
+    except TypeError as e:
+        raise IradTypeError(str(e)) from None
+    bound.apply_defaults()
+    if named := [k for k in kwargs if k in bound.kwargs]:
+        raise IradTypeError(
+            f"the argument {named[0]!r} has a name only, and C has none; write a function that takes it by position"
+        )
+    return bound.args
 
 
 def _told(made: Exported) -> list[str]:

@@ -51,6 +51,9 @@ class Stages:
     native: NativeCode
     notes: Notes
 
+    def __reduce__(self) -> Any:
+        raise TypeError("stages cannot be pickled: they hold machine code of this process; pickle their texts, or the function")
+
     @staticmethod
     def of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> Stages:
         """Trace, optimise and compile, keeping every stage."""

@@ -7,6 +7,7 @@ irad.core.affine), so that equality of extents is equality of normal forms.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from math import prod
@@ -223,6 +224,14 @@ def type_of(x: Any) -> Type:
     return Type(name, a.shape)
 
 
+def _meant(text: str) -> str:
+    """The type whose dtype NumPy calls so (`float64(3,4)`), or that stands in other brackets, as the end of a message."""
+    found = re.fullmatch(r"(?:np\.)?(\w+)(?:[\[(]([\d, ]*?),?[\])])?", text)
+    called = {**{str(d): n for n, d in DTYPES.items()}, "float": "f64", "int": "i64", "complex": "c128"}
+    dtype = found and (found[1] if found[1] in DTYPES else called.get(found[1]))
+    return f"; did you mean {dtype}{f'[{found[2]}]' if found[2] else ''}?" if found and dtype else ""
+
+
 def parse_type(text: str) -> Type:
     """`f64[3,4]` as a Type. Raises IradValueError for anything else."""
     dtype, bracket, dims = text.partition("[")
@@ -234,6 +243,6 @@ def parse_type(text: str) -> Type:
         or not all(d.strip().isdigit() for d in shape if d != "" or len(shape) > 1)
     ):
         raise IradValueError(
-            f"{text!r} is not a type; write a dtype and a shape, such as f64, f32[3,4] (dtypes: {', '.join(DTYPES)})"
+            f"{text!r} is not a type; write a dtype and a shape, such as f64, f32[3,4] (dtypes: {', '.join(DTYPES)}){_meant(text)}"
         )
     return Type(dtype, tuple(int(d) for d in shape if d.strip()))

@@ -172,10 +172,12 @@ def test_statuses(tmp_path: Path) -> None:
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A static library with a number that is a constant, a CPU, a prefix and a header of its own."""
     (tmp_path / "model.py").write_text(
-        "import numpy as np\n\n\ndef f(x, n, y, how):\n    return getattr(np, how)(np.sin(x[:n]) * y)\n"
+        'import numpy as np\n\n\ndef f(x, n, y, part=None, how="mean"):\n    return getattr(np, how)(np.sin(x[:n]) * y)\n'
     )
     flags = ["--grad", "--wrt", "x,y", "--cpu", "x86-64-v3", "--prefix", "my_", "--header", str(tmp_path / "own.h"), "--static"]
-    code = main(["export", f"{tmp_path}/model.py:f", "f64[5]", "3", "f64", '"sum"', "-o", f"{tmp_path}/libmodel.so", *flags])
+    code = main(
+        ["export", f"{tmp_path}/model.py:f", "f64[5]", "3", "y=f64", "how='sum'", "-o", f"{tmp_path}/libmodel.so", *flags]
+    )
     out, err = capsys.readouterr()
     assert code == 0, err
     assert "my_value_and_grad, a workspace of" in out and (tmp_path / "libmodel.a").exists()

@@ -405,6 +405,9 @@ def test_alone_it_prints_help(irad: Run) -> None:
     "argv, hint",
     [(["trian"], "did you mean train?"), (["dump", "m.py:los", "f64[3]"], "did you mean loss?"),
      (["opt", "g.irad", "-p", "cs"], "did you mean cse"), (["ops", "no such"], "no op has 'no such'"),
+     (["dump", "m.py:loss", "f64[3]", "--gard"], "unrecognized arguments: --gard; did you mean --grad"),
+     (["dump", "m.py:loss", "float32[3, 4]"], "did you mean f32[3, 4]?"), (["dump", "m.py:loss", "f64(3,)"], "did you mean f64[3]?"),
+     (["dump", "m.py:loss", "w=f64[3]", "2"], "'2' has no name, but follows 'w'"),
      (["dump", "m.py:loss", "float"], """a text is written in quotes: '"float"'"""), (["dump", "m.py:loss", "f64[3]", "--wrt", "0"], "write both")],
 )  # fmt: skip
 def test_what_was_meant(irad: Run, argv: list[str], hint: str) -> None:
@@ -448,6 +451,18 @@ def test_methods_and_constants(irad: Run) -> None:
     assert irad("dump", "methods.py:Layer.plain", "f64[3]")[0] == 0
     assert "__init__() missing 1 required" in irad("dump", "methods.py:Wants.f", "f64")[2]
     assert "methods.py:Layer has no function 'lost'; did you mean loss?" in irad("dump", "methods.py:Layer.lost", "f64")[2]
+
+
+def test_arguments_by_name(irad: Run) -> None:
+    Path("methods.py").write_text(
+        METHODS + "\n\ndef g(x, n=3, *, double=False):\n    return np.sum(x**n) * (2.0 if double else 1.0)\n"
+    )
+    dump = lambda *given: irad("dump", *given, "--after", "input")
+    assert dump("methods.py:Layer.loss", "f64[3]", "power=2", "kind='mean'") == dump(
+        "methods.py:Layer.loss", "f64[3]", "2", "'mean'"
+    )
+    assert dump("methods.py:g", "double=True", "x=f64[3]")[1] != dump("methods.py:g", "f64[3]")[1]
+    assert "unexpected keyword argument 'm'" in dump("methods.py:g", "f64[3]", "m=2")[2]
 
 
 def test_some_ops(irad: Run) -> None:

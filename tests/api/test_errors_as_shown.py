@@ -100,6 +100,22 @@ def test_frames_of_the_user_stay() -> None:
     assert frames(e.value)[-1] == __file__ and len(frames(e.value)) <= 4
 
 
+def test_an_import_inside_is_shown_at_its_line() -> None:
+    def f(x: Any) -> Any:
+        import not_there_at_all
+
+        return not_there_at_all.tanh(x)
+
+    with pytest.raises(ModuleNotFoundError) as e:
+        irad.compile(f)(X)
+    assert traceback.extract_tb(e.value.__traceback__)[-1].line == "import not_there_at_all"
+
+
+def test_a_misspelt_option() -> None:
+    with pytest.raises(irad.IradTypeError, match="'fastmth'; did you mean fastmath?"):
+        irad.compile(np.sum, fastmth=True)  # type: ignore[call-overload]
+
+
 def test_lower_is_short_too() -> None:
     with pytest.raises(AttributeError) as e:
         irad.compile(lambda x: x.summ()).lower(X)

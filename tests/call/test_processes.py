@@ -123,6 +123,8 @@ def test_what_cannot_be_pickled_says_why() -> None:
     for made in (irad.vjp(plain, X)[1], irad.linearize(plain, X)[1]):
         with pytest.raises(TypeError, match="cannot be pickled: it holds memory of this process"):
             pickle.dumps(made)
+    with pytest.raises(TypeError, match="stages cannot be pickled"):
+        pickle.dumps(irad.compile(plain).lower(X))
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(irad.compile(lambda x: x))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 from contextlib import ExitStack
 from typing import Any
@@ -314,8 +315,8 @@ def scope_(r: Reader, s: ast.Nonlocal | ast.Global) -> None:
 def import_(r: Reader, s: ast.Import | ast.ImportFrom) -> None:
     """An import inside the function is done now."""
     names: dict[str, Any] = {}
-    module = ast.Module([s], [])
-    exec(compile(module, r.frame.source.file, "exec"), dict(r.frame.globals_of.__globals__), names)
+    there = ast.increment_lineno(copy.deepcopy(s), r.frame.source.line_shift)  # as a traceback shows the line
+    exec(compile(ast.Module([there], []), r.frame.source.file, "exec"), dict(r.frame.globals_of.__globals__), names)
     for name, value in names.items():
         r.state.assign(Name(r.frame.env, name), value)
 
