@@ -78,3 +78,6 @@ def pow_(r: Reader, x: Any, y: Any, mod: Any = None) -> Any:
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "pos", "lt", "le", "gt", "ge", "eq", "ne", "and_", "or_", "xor", "matmul", "lshift", "rshift", "invert"):  # fmt: skip
     BUILTINS[getattr(operator, _name)] = lambda r, *xs, _n=_name: r.operator(_n, *xs)
 BUILTINS[operator.getitem] = lambda r, x, k: r.getitem(x, k)
+BUILTINS[operator.setitem] = lambda r, x, k, v: r.setitem(x, k, v)
+BUILTINS[operator.truth] = bool_
+BUILTINS[operator.concat] = lambda r, x, y: r.operator("add", x, y)

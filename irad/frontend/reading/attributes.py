@@ -209,6 +209,9 @@ def _module_of(obj: Any) -> str:
     return obj.__name__ if isinstance(obj, types.ModuleType) else str(getattr(obj, "__module__", ""))
 
 
+_FLAGS = type(np.empty(0).flags)
+
+
 def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
     """obj.name = value."""
     if isinstance(obj, (Array, Arr)):
@@ -222,6 +225,8 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
             import_later("irad.frontend.reading.flat").flat_of(obj).store(r, slice(None), value)
             return
         raise UnsupportedError(f"assigning attribute {name} of an array")
+    if isinstance(obj, _FLAGS):
+        raise UnsupportedError(f"a flag of an array is assigned; write x.setflags(write={value})")
     if isinstance(obj, (Structured, Bytes)):
         set_node_attr(r, obj, name, value)
         return

@@ -173,6 +173,8 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return _bound_method(r, fn, args, kwargs)
     if (found := _of_object_model(r, fn, args, kwargs)) is not NotImplemented:
         return found
+    if isinstance(fn, types.GenericAlias):  # list[float]()
+        return r.call(fn.__origin__, args, kwargs)
     if isinstance(fn, functools.partial):
         return _partial(r, fn, args, kwargs)
     if isinstance(fn, np.errstate) or getattr(fn, "__code__", None) is _IN_ERRSTATE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import operator
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -25,6 +26,7 @@ from irad.frontend.control.stands import Stands
 from irad.frontend.control.templates import structure
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
+from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.expressions import same_or_equal
 from irad.frontend.values.arr import Arr, dtype_of, from_dim
@@ -92,6 +94,13 @@ def compare_one(r: Reader, op: ast.cmpop, x: Any, y: Any) -> Any:
             return found
         return inverse(found)
     return r.operator(COMPARE[type(op)], *(v.whole(r) if isinstance(v, Stand) else v for v in (x, y)))
+
+
+for _op, _fn in ((ast.Is(), operator.is_), (ast.IsNot(), operator.is_not)):
+    BUILTINS[_fn] = lambda r, x, y, _op=_op: compare_one(r, _op, x, y)
+BUILTINS[operator.contains] = lambda r, xs, x: contains(r, x, xs)
+BUILTINS[operator.not_] = lambda r, x: inverse(r.truth(x))
+BUILTINS[operator.countOf] = lambda r, xs, x: r.call(r.getattr(r.call(list, [xs]), "count"), [x])
 
 
 def identical(r: Reader, x: Any, y: Any) -> Any:

@@ -82,7 +82,9 @@ def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any
         return MUTATING[m.name](r, x, *operands, **named)
     content, arrays = r.operand(x), isinstance(x, Array) and m.name in _ARRAYS  # of a NumPy number they give one
     if not isinstance(content, Arr) and not is_traced_deep([*operands, *named.values()]):
-        with Watched(r, f"ndarray.{m.name}()", (), [content, *operands, *named.values()]), np.errstate(all="ignore"):
+        with Watched(r, f"ndarray.{m.name}()", ()) as watched, np.errstate(all="ignore"):
+            for o in (content, *operands, *named.values()):
+                watched.guard(o)
             out = r.wrap(getattr(content, m.name)(*operands, **named), zero_d=arrays)
     elif m.name in METHODS:
         if isinstance(content, Arr) and content.weak:
@@ -163,9 +165,23 @@ def _put(r: Reader, x: Array, indices: Any, values: Any, mode: str = "raise") ->
     r.call(np.put, [x, indices, values, mode])
 
 
+_READ_ONLY = "assignment destination is read-only"
+
+
+def _flags(r: Reader, x: Array, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    """setflags: an array that may not be written any more, or again."""
+    if write is None or bool(write) == (not x.frozen):
+        return
+    if len(r.state.logs) > 1 or not r.state.is_made_here(x.cell) or x.frozen not in ("", _READ_ONLY):
+        raise UnsupportedError(
+            "setflags(write=) of an array from outside, or where data decide whether or how often that happens; leave it out"
+        )
+    x.frozen = "" if write else _READ_ONLY
+
+
 MUTATING: dict[str, Callable[..., Any]] = {
     "fill": _fill, "sort": _stored(np.sort), "partition": _stored(np.partition), "put": _put, "tolist": _tolist,
-    "__setitem__": store,
+    "__setitem__": store, "setflags": _flags,
 }  # fmt: skip
 
 

@@ -143,16 +143,15 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         if isinstance(x, (tuple, frozenset, *_OWN)):
             for y in args:
                 known_apart(r, y, x)
-    operands = [_callback(r, r.operand(a)) for a in args]
-    named = {k: _callback(r, r.operand(v)) for k, v in kwargs.items()}
     with (
-        Watched(r, _name_of(fn), [owner, *args, *kwargs.values()], [owner, *operands, *named.values()]),
+        Watched(r, _name_of(fn), [owner, *args, *kwargs.values()]) as watched,
         np.errstate(all="ignore"),
         calling_back(_name_of(fn)),
     ):
-        out = fn(*operands, **named)
+        operands = [_callback(r, watched.lend(a)) for a in args]
+        out = fn(*operands, **{k: _callback(r, watched.lend(v)) for k, v in kwargs.items()})
         made_now = isinstance(out, Iterator) and type(out).__module__ in ("builtins", "itertools")
-        return _iterated(r, out) if made_now else r.wrap(out)
+        return _iterated(r, out, watched) if made_now else watched.back(out)
 
 
 def _objects(given: Iterable[Any]) -> Iterator[Any]:
@@ -208,12 +207,12 @@ def _name_of(fn: Any) -> str:
     return name if name.startswith("<") else f"{name}()"
 
 
-def _iterated(r: Reader, it: Iterator[Any]) -> Seq:
+def _iterated(r: Reader, it: Iterator[Any], watched: Watched) -> Seq:
     """An iterator that Python made, as one that the program moves."""
     found = list(itertools.islice(it, _LONGEST + 1))
     if len(found) > _LONGEST:
         raise UnsupportedError(f"{type(it).__name__} gives more than {_LONGEST} elements at compile time")
-    return iterator(r, Seq(len(found), lambda i: r.wrap(found[i]), False))
+    return iterator(r, Seq(len(found), lambda i: watched.back(found[i]), False))
 
 
 def _callback(r: Reader, x: Any) -> Any:

@@ -47,9 +47,12 @@ def calling_back(name: str) -> Iterator[None]:
     """Around a function that is not read: it may call one that is, and not know what to do with a traced number."""
     try:
         yield
-    except (TypeError, ValueError) as e:
-        if isinstance(e, IradError) or not re.search(rf"\b({Arr.__name__}|{Text.__name__})\b", str(e)):
+    except (TypeError, ValueError, NameError) as e:
+        what = "whose result depends on traced numbers"
+        if isinstance(e, NameError) and "free variable" in str(e):
+            what = "that reads variables of a function in compiled code"
+        elif isinstance(e, IradError) or not re.search(rf"\b({Arr.__name__}|{Text.__name__})\b", str(e)):
             raise
         raise UnsupportedError(
-            f"{name} is not read, and calls a function whose result depends on traced numbers; call it outside, or through irad.callback"
+            f"{name} is not read, and calls a function {what}; call it outside, or through irad.callback"
         ) from e

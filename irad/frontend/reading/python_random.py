@@ -195,5 +195,10 @@ def shuffle(r: Reader, s: RandomStream, x: Any) -> None:
     if isinstance(x, Array) or has_run(x):
         r.call(reordered, [x, r.wrap(Arr(v))])
         return
-    for k, item in enumerate(_picked(r, r.call(list, [x]), v, len(x))):
+    put_in_order(r, x, v)
+
+
+def put_in_order(r: Reader, x: Any, order: Any) -> None:
+    """The elements of a list at these positions, in it."""
+    for k, item in enumerate(_picked(r, r.call(list, [x]), order, len(x))):
         r.setitem(x, k, item)

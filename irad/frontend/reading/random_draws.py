@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.once import import_later
 from irad.core.types import Type
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.frontend.library.python.standard import reordered
@@ -27,7 +28,7 @@ from irad.frontend.reading.random_streams import (
 )
 from irad.frontend.reading.random_streams import stand_for as stand_for
 from irad.frontend.values.arr import Arr, broadcast_shapes, from_dim, lift, normalize_axis
-from irad.frontend.values.objects import Array, is_traced_deep
+from irad.frontend.values.objects import Array, is_number, is_traced_deep
 from irad.frontend.values.runs import has_run
 from irad.ops.control import raise_if
 from irad.ops.intervals import bound, interval
@@ -328,16 +329,27 @@ def permutation(r: Reader, s: RandomStream, x: Any, axis: int = 0) -> Any:
     return r.getitem(items, order) if axis == 0 else r.call(np.take, [items, order], {"axis": axis})
 
 
+_FEW = 8  # arrays in a list that is shuffled, which stay themselves
+_SHUFFLED = (
+    "it is in a list of arrays that was shuffled, so which one it is depends on data; shuffle positions, or make new arrays"
+)
+
+
 @draws("shuffle")
 def shuffle(r: Reader, s: RandomStream, x: Any, axis: int = 0) -> None:
     if isinstance(x, list):
         if has_run(x):
             r.call(reordered, [x, _order(r, s, "shuffle", r.call(len, [x]))])
             return
-        items = r.call(np.stack, [[r.call(np.asarray, [v]) for v in x]]) if x else None
-        if items is not None:
-            order = _order(r, s, "shuffle", len(x))
+        order = _order(r, s, "shuffle", len(x))
+        if not all(is_number(v) or isinstance(v, Array) and len(x) > _FEW for v in x):
+            import_later("irad.frontend.reading.python_random").put_in_order(r, x, r.value(order))
+        elif x:
+            watch = tuple((c, c.content) for v in x if isinstance(v, Array) for c in v.shared())
+            items = r.call(np.stack, [[r.call(np.asarray, [v]) for v in x]])
             for k, v in enumerate(r.items(r.getitem(items, order))):
+                if isinstance(v, Array):
+                    v.frozen, v.watch = _SHUFFLED, watch
                 r.setitem(x, k, Arr(v.value, True) if isinstance(v, Arr) and _python(x) else v)
         return
     if not isinstance(x, Array):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import functools
+import operator
 from contextlib import ExitStack
 from typing import Any
 
@@ -21,7 +22,8 @@ from irad.frontend.control.sequences import iterate, static_length, used_up
 from irad.frontend.control.tries import head
 from irad.frontend.control.trips import LoopStatement
 from irad.frontend.control.varying import of_each_kind_of_key, split
-from irad.frontend.numpy.operators import in_place
+from irad.frontend.numpy.operators import IN_PLACE, in_place
+from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.expressions import BINARY, captured_name, lookup_name, make_closure
 from irad.frontend.reading.instances import delete_attr, own_attr
@@ -226,6 +228,12 @@ def _augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
     if type(old) is not OneOf:
         return augmented(r, name, old, value)
     return r.several().augmented(r, old, lambda x: augmented(r, name, x, value))
+
+
+for _name in IN_PLACE:
+    BUILTINS[in_place(_name)] = lambda r, x, y, _n=_name: _augmented(r, _n, x, y)
+BUILTINS[operator.iconcat] = BUILTINS[operator.iadd]
+BUILTINS[operator.delitem] = delete_item
 
 
 def _augment_chosen(r: Reader, s: ast.AugAssign, name: str, obj: Any, key: Any) -> bool:

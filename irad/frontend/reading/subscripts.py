@@ -108,8 +108,9 @@ def plain_item(r: Reader, obj: Any, key: Any) -> Any:
     factory = python_method(obj, "__missing__") if isinstance(obj, dict) else None
     if factory is not None and not dict.__contains__(obj, key):
         return r.call(factory, [obj, key])
-    there = hasattr(type(obj), "__getitem__") or isinstance(obj, type)
-    out = base_method(obj, "__getitem__")(key) if there else _not_indexable(r, obj)
+    if isinstance(obj, type):  # list[float], or what a metaclass says
+        return obj[key]  # type: ignore[index]
+    out = base_method(obj, "__getitem__")(key) if hasattr(type(obj), "__getitem__") else _not_indexable(r, obj)
     if isinstance(out, Poison):
         raise out.error(f"an item of this {type(obj).__name__}")
     return r.state.made(out) if isinstance(key, slice) else out

@@ -13,6 +13,7 @@ from irad.core.foreign import base_items, is_instance
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
+from irad.frontend.reading.watched import Watched
 from irad.frontend.registry import Written, known
 from irad.frontend.values.arr import is_traced
 from irad.frontend.values.objects import reads_traced
@@ -54,8 +55,9 @@ def run_plainly(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> 
 
     Those hold arrays, which the program may read at places that it computes: they are made by reading.
     """
-    out = fn(*map(r.operand, args), **{k: r.operand(v) for k, v in kwargs.items()})
-    return NotImplemented if _holds_function(out) else r.wrap(out)
+    with Watched(r, fn.__name__, [*args, *kwargs.values()]) as watched:
+        out = fn(*map(watched.lend, args), **{k: watched.lend(v) for k, v in kwargs.items()})
+        return NotImplemented if _holds_function(out) else watched.back(out)
 
 
 @builtin(known)

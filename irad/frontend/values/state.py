@@ -282,6 +282,13 @@ class State:
         """Was an object made by the program?"""
         return self._born.get(id(obj), (None,))[0] is obj
 
+    def is_made_here(self, obj: Any) -> bool:
+        """Was an object made in the running region itself, and so is changed as often as it is made?"""
+        self._watched(obj)
+        return (self.is_made(obj) or isinstance(obj, Cell) and not obj.outside) and (
+            len(self.logs) == 1 or self._own(obj, self.log)
+        )
+
     def born(self, owner: Any) -> Builder | None:
         """The region in which an object was made; None: before any, or unknown."""
         b = owner.born if isinstance(owner, Cell) else self._born.get(id(owner), (None, None, 0))[1]

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import array
 import bisect
 import collections
+import copy
+import csv
+import functools
+import graphlib
 import heapq
+import itertools
+import operator
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -91,6 +99,145 @@ def test_a_store_that_is_not_seen_is_refused(change: Any) -> None:
 
     with pytest.raises(irad.UnsupportedError, match="stores into an array"):
         irad.compile(f)(1.0)
+
+
+class Counted:
+    def __init__(self, v: Any) -> None:
+        self.v, self.asked = v, 0
+
+    def __lt__(self, other: Any) -> bool:
+        self.asked += 1
+        return bool(self.v < other.v)
+
+
+class Rows:
+    def __init__(self) -> None:
+        self.asked, self.rows = 0, list[str]()
+
+    def write(self, text: str) -> None:
+        self.asked += 1
+        self.rows.append(text)
+
+
+def _held(x: Any) -> Any:
+    a, h = [3, 1, 2], [[3, 1], [2, 0]]
+    bisect.insort(a, 4, key=lambda v: -v)
+    list(map(list.sort, h))
+    random.Random(3).shuffle(a)
+    return a, h
+
+
+def _of_operator(x: Any) -> Any:
+    a, b, s, y = [0], [[1], np.zeros(2)], {1, 2}, x.copy()
+    functools.reduce(operator.iadd, [[1], [2]], a)
+    operator.iadd(b, [7])[0].append(4)
+    operator.setitem(b[1], 0, 5.0)
+    operator.delitem(a, 0)
+    operator.ior(s, {7})
+    operator.imul(y, x[0])
+    operator.setitem(y, 1, x[1])
+    return a, b, len(s), y, operator.contains([1.0, 2.0], x[0]), operator.countOf([1, 2, 1], 1), operator.not_(x[0] > 1.0)
+
+
+def _stays_itself(x: Any) -> Any:
+    a, b, d, n = np.zeros(2), np.ones(2), dict[str, Any](), list[Any]()
+    max([a, b], key=lambda t: t[0])[0] = 7.0
+    copy.copy([a, b])[0][1] = 4.0
+    collections.ChainMap(d, {"a": 1})["a"] = 5
+    collections.OrderedDict([("u", n)])["u"].append(1)
+    for p in itertools.permutations([n, [2]]):
+        p[0].append(0)
+    return a, b, d, n
+
+
+def _of_objects(x: Any) -> Any:
+    rows, given = Rows(), [Counted(v) for v in (1, 3, 2, 5)]
+    csv.writer(rows).writerow([1, 2])
+    found = heapq.nlargest(2, given) + heapq.nsmallest(2, [3, 1, 2], key=lambda v: given[v])
+    heapq.heapify(given)
+    bisect.insort(given, Counted(4))
+    return rows.asked, rows.rows, [c.v if isinstance(c, Counted) else c for c in found], [c.asked for c in given]
+
+
+def _of_computed_objects(x: Any) -> Any:
+    given = [Counted(v) for v in x]
+    return [c.v for c in heapq.nlargest(2, given)], [c.v for c in heapq.nsmallest(1, given)], [c.asked for c in given]
+
+
+def _shuffled(x: Any) -> Any:
+    u, v, w = x * 1.0, x * 2.0, [[1], [2], [3]]
+    rows = [u, v]
+    rng = np.random.default_rng(0)
+    rng.shuffle(rows)
+    rng.shuffle(w)
+    rows[0][0] = 7.0
+    return rows, u, v, w
+
+
+@pytest.mark.parametrize("f", [_held, _of_operator, _stays_itself, _of_objects, _of_computed_objects, _shuffled])
+def test_what_code_that_is_not_read_changes_or_gives_back(f: Any) -> None:
+    c = irad.compile(f)
+    for x in (np.array([0.5, 1.5, 1.0]), np.array([2.5, -1.5, 3.0])):
+        want, got = f(x), c(x)
+        assert str(want) == str(got), (want, got)
+
+
+def _byte(x: Any, b: Any) -> Any:
+    b.append(1)
+    return len(b) * x
+
+
+@pytest.mark.parametrize("made", [bytearray, lambda: array.array("d", [1.0])])
+def test_objects_that_are_not_read_change_where_they_are_made(made: Any) -> None:
+    def once(x: Any) -> Any:
+        b = made()
+        y = _byte(x, b) + _byte(x, b)
+        return y * len(b)
+
+    def perhaps(x: Any) -> Any:
+        b = made()
+        if x > 1:
+            b.append(2)
+        return len(b) * x
+
+    assert irad.compile(once)(3.0) == once(3.0)
+    with pytest.raises(irad.UnsupportedError, match="data decide whether"):
+        irad.compile(perhaps)(3.0)
+
+
+def test_an_object_of_a_library_that_changes_by_data() -> None:
+    def sorted_by(x: Any) -> Any:
+        ts = graphlib.TopologicalSorter({1: [2]})
+        if x > 1:
+            ts.add(0, 1)
+        return sum(k * x for k in ts.static_order())
+
+    with pytest.raises(irad.UnsupportedError, match="changes a TopologicalSorter"):
+        irad.compile(sorted_by)(2.0)
+
+
+def test_an_array_is_made_read_only() -> None:
+    def f(x: Any, write: bool) -> Any:
+        y = x * 2
+        y.setflags(write=False)
+        z = y[:1]
+        y.setflags(write=write)
+        y[1] = 1.0
+        return y, z
+
+    assert np.array_equal(irad.compile(f)(np.ones(2), True)[0], [2.0, 1.0])
+    with pytest.raises(ValueError, match="read-only"):
+        irad.compile(f)(np.ones(2), False)
+
+    def by_data(x: Any) -> Any:
+        y = x * 2
+        if x[0] > 0:
+            y.setflags(write=False)
+        y.flags.writeable = False
+        return y
+
+    with pytest.raises(irad.UnsupportedError, match=r"setflags\(write="):
+        irad.compile(by_data)(np.ones(2))
 
 
 class Box:

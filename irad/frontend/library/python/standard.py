@@ -223,6 +223,40 @@ def nsmallest(n, iterable, key=None):
     return sorted(iterable, key=key)[:n]
 
 
+class _Down:
+    """An element of a heap whose first one is the greatest."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __lt__(self, other):
+        return other.x < self.x
+
+
+def first_of_objects(n, items, keys, largest, sized):
+    """heapq.nlargest or nsmallest by keys that compare themselves: the comparisons that heapq makes, which may do more than compare."""
+    if n == 1:
+        best = 0
+        for k in range(1, len(keys)):
+            if keys[k] > keys[best] if largest else keys[k] < keys[best]:
+                best = k
+        return items[best : best + 1]
+    if sized and n >= len(items):
+        return [x for _, x in sorted(zip(keys, items), key=lambda p: p[0], reverse=largest)][:n]
+    up = -1 if largest else 1
+    heap = [(keys[k], up * k, items[k]) for k in range(min(n, len(items)))]
+    if not heap:
+        return []
+    heap = heap if largest else [_Down(x) for x in heap]
+    heapify(heap)
+    for k in range(n, len(items)):
+        top = heap[0][0] if largest else heap[0].x[0]
+        if top < keys[k] if largest else keys[k] < top:
+            new = (keys[k], up * k, items[k])
+            heapreplace(heap, new if largest else _Down(new))
+    return [p[2] for p in sorted(heap if largest else [p.x for p in heap], reverse=largest)]
+
+
 # ---- math and statistics ---------------------------------------------------------------------------------------------------
 
 
