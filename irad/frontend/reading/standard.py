@@ -47,14 +47,14 @@ def _first(native: Any) -> Callable[..., Any]:
     def apply(r: Reader, n: Any, iterable: Any, key: Any = None) -> Any:
         obj = opened(r, in_any_order(r, iterable))
         if (stream := uncounted(r, obj)) is not None:
-            return either(r, n, collected(r, stream), key)
+            return either(r, n, collected(r, stream), key=key)
         items = list(r.items(obj))
         keys = items if key is None else [r.call(key, [x]) for x in items]
         if any(map(compares_itself, keys)):
             given = [static_int(n, "how many elements are wanted"), r.state.made(items), r.state.made(list(keys))]
             return r.call(first_of_objects, [*given, native is heapq.nlargest, hasattr(iterable, "__len__")])
         known = iter(keys)
-        return either(r, n, r.state.made(items), None if key is None else Native(lambda x: next(known)))
+        return either(r, n, r.state.made(items), key=None if key is None else Native(lambda x: next(known)))
 
     return apply
 
