@@ -17,7 +17,7 @@ from irad.core.types import DTYPES
 
 PARTS = "\x1f"  # between the texts of an exception's arguments
 MOST = 32  # numbers in a message, two for a complex one
-PAIR = "j"  # the name of a field that takes two values, the parts of a complex number
+PAIR = "j"  # the name of a field that takes two values, the parts of complex numbers
 
 
 def filled(template: str, values: Iterable[Any]) -> str:
@@ -131,8 +131,9 @@ class _Filler(string.Formatter):
         x = next(self.values)
         if key != PAIR:
             return x
-        z = complex(x, next(self.values))
-        return np.complex64(z) if isinstance(x, np.float32) else z
+        z = np.empty(np.shape(x), "c8" if getattr(x, "dtype", None) == np.float32 else "c16")
+        z.real, z.imag = x, next(self.values)
+        return _plain(z)
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec[:1] == _MOMENT:

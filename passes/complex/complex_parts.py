@@ -330,7 +330,7 @@ def _select(s: _Split, n: Node) -> list[Value]:
 
 
 def _message(key: str) -> Callable[[_Split, Node], list[Value]]:
-    """An operation with a text whose fields are the operands: that of a complex scalar takes two."""
+    """An operation with a text whose fields are the operands: that of complex numbers takes two."""
 
     def rule(s: _Split, n: Node) -> list[Value]:
         fields = iter(shown(n) if n.op is raise_if else n.inputs)
@@ -339,8 +339,6 @@ def _message(key: str) -> Callable[[_Split, Node], list[Value]]:
         if n.op is raise_if:
             s.check(n, attrs)
             return []
-        if any(v.type.shape and is_complex(v.type.dtype) for v in n.inputs):
-            raise UnsupportedError("printing an array of complex numbers; print its .real and .imag", n.loc)
         emit(n.op, *s.flat(n.inputs), **attrs)
         return []
 

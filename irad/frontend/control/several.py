@@ -90,11 +90,11 @@ def of_choice(r: Reader, x: Choice) -> OneOf:
 
 
 def many(items: Sequence[Any]) -> bool:
-    """Are these things that can be changed, each itself, and not arrays that are few?"""
+    """Are these things that can be changed, each itself, and not few arrays of one type?"""
     return (
         1 < len(items) <= MOST_CHOSEN
         and all(map(_changes, items))
-        and not (len(items) <= _FEW and all(isinstance(x, Array) for x in items))
+        and not (len(items) <= _FEW and all(isinstance(x, Array) and x.type == items[0].type for x in items))
     )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import is_instance
+from irad.core.tree import Attributes
 from irad.core.types import dtype_name
 from irad.frontend.control.merge import elements_of
 from irad.frontend.control.templates import Ary, Composite, Grown, Num, Template, structure
@@ -58,7 +60,7 @@ def _kind(r: Reader, x: Any, around: dict[int, int]) -> Any:
         if (before := around.setdefault(id(x), depth)) != depth:
             return (_CIRCLE, depth - 1 - before)
         try:
-            return (node[0], str(node[1]), tuple([_kind(r, c, around) for c in node[2]]))
+            return (node[0], static_kind(node[1]), tuple([_kind(r, c, around) for c in node[2]]))
         finally:
             del around[id(x)]
     return ("value", type(x), x) if isinstance(x, (int, float, complex, str, type(None), np.generic)) else ("object", id(x))
@@ -73,8 +75,15 @@ def _kind_of(t: Template | None) -> Any:
     if isinstance(t, Grown):
         return ("list", _kind_of(t.element))
     if isinstance(t, Composite):
-        return (t.cls, str(t.meta), tuple(map(_kind_of, t.kids)))
+        return (t.cls, static_kind(t.meta), tuple(map(_kind_of, t.kids)))
     return ("object", id(t))
+
+
+def static_kind(meta: Any) -> Any:
+    """The same of what is known of a container: an object that is a key by identity, as how it shows itself is the program's."""
+    if isinstance(meta, tuple):
+        return (type(meta).__name__, *map(static_kind, meta))
+    return ("object", id(meta)) if is_instance(meta) and not isinstance(meta, Attributes) else str(meta)
 
 
 def circular(kinds: Any) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from irad.errors import IradError, UnsupportedError
+from irad.errors import IradError, UnsupportedError, of_the_user
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Text, is_traced_deep
 
@@ -37,9 +38,15 @@ def refuse(fn: Any, args: Sequence[Any]) -> None:
         module = type(getattr(fn, "__self__", fn)).__module__
     root = module.partition(".")[0]
     advice = ADVICE.get(root) or (TRACED.get(root) if root in TRACED and is_traced_deep(list(args)) else None)
-    if advice is not None:
+    if advice is not None and not _of_the_program(root):
         name = getattr(fn, "__name__", type(fn).__name__)
         raise UnsupportedError(f"{name} of {root} in compiled code: {advice.format(name)}")
+
+
+def _of_the_program(root: str) -> bool:
+    """Is it a package of the program's own, with the name of such a one?"""
+    spec = getattr(sys.modules.get(root), "__spec__", None)
+    return spec is not None and spec.origin is not None and of_the_user(spec.origin)
 
 
 @contextmanager

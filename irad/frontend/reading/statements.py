@@ -156,8 +156,9 @@ def _outside(r: Reader, name: str, kind: str) -> Name:
 
 def _unpack(r: Reader, target: ast.Tuple | ast.List, value: Any) -> None:
     want, star = len(target.elts), next((k for k, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
-    if star is None and (has_run(value) or is_mapped(value)):
-        for t, x in zip(target.elts, _by_data(r, value, want)):
+    by_data = has_run(value) or is_mapped(value)
+    if star is None and (by_data or isinstance(value, Array) and value.shape and not isinstance(value.shape[0], int)):
+        for t, x in zip(target.elts, _by_data(r, r.call(list, [value]) if by_data else value, want)):
             assign(r, t, x)
         return
     seq = iterate(r, value)
@@ -176,8 +177,7 @@ def _unpack(r: Reader, target: ast.Tuple | ast.List, value: Any) -> None:
 
 
 def _by_data(r: Reader, value: Any, want: int) -> list[Any]:
-    """The elements of a list of which data decide how long it is, and which must be so long."""
-    value = r.call(list, [value])
+    """The elements of a list or an array of which data decide how long it is, and which must be so long."""
     n = r.call(len, [value])
     for wrong, words in (
         ("lt", f"not enough values to unpack (expected {want}, got {{}})"),

@@ -168,3 +168,31 @@ def test_stars_of_lists_of_unknown_length() -> None:
         c(-np.ones(3))
     total = lambda x: sum(k * v for k, v in enumerate(f(x)[0]))
     assert np.array_equal(irad.grad(total)(np.array([1.0, -2.0, 3.0])), [1 + 3 + 2 * 4, 0, 2 + 6 * 5])
+
+
+def test_parts_of_arrays_that_data_cut_are_unpacked() -> None:
+    table = np.array([5.0, 2.0, -1.0, 5.0, -5.0, 2.0, 1.0])
+
+    def f(x):
+        k = np.searchsorted(table[:2] * 0 + [1, 2], x[0]) * 2
+        a, b, c = table[k : k + 3]
+        (d, e), g = x[k % 2 : k % 2 + 2], b
+        return a * x[0] + g * x[1] + c * d * e
+
+    c = irad.compile(f)
+    for x in ([0.5, 3.0, 2.0], [1.5, 0.25, -1.0], [3.0, 1.0, 1.0]):
+        assert c(np.array(x)) == f(np.array(x))
+    assert np.array_equal(irad.grad(f)(np.array([1.5, 0.25, -1.0])), [-1 - 5 * 0.25, 5 - 5 * 1.5, 0])  # a, b, c = -1, 5, -5
+
+    def cut(x):
+        k = int(x[0])
+        a, b = x[k : k + 2]
+        return a * b
+
+    c = irad.compile(cut)
+    assert c(np.array([0.0, 2.0, 3.0])) == 0 and c(np.array([1.0, 2.0, 3.0])) == 6
+    for k, n in ((2, 1), (3, 0)):
+        with pytest.raises(ValueError, match=rf"^not enough values to unpack \(expected 2, got {n}\)"):
+            c(np.array([k, 2.0, 3.0]))
+    with pytest.raises(ValueError, match=r"^too many values to unpack \(expected 1\)"):
+        irad.compile(lambda x: [a for (a,) in [x[int(x[0]) :]]][0])(np.array([1.0, 2.0, 3.0]))

@@ -228,3 +228,25 @@ def test_where_data_choose_two_containers_of_which_one_is_new() -> None:
 
     with pytest.raises(irad.UnsupportedError, match="one of several things"):
         irad.compile(f)(X)
+
+
+def test_stores_into_one_of_few_arrays_of_other_sizes() -> None:
+    def f(x):
+        rows = [np.zeros(2), np.ones(3), np.arange(4.0)]
+        for _ in range(3):
+            k = np.argmax(x)
+            rows[k][1] = 2 * x[0]
+            rows[k][k % 2] += x[1]
+            rows[k][-1] += x[1] * len(rows[k]) + 0.1 * np.sum(rows[k][1:])
+            x = x * np.array([0.9, 0.2, 0.7])
+        return sum(np.sum(v * v) for v in rows)
+
+    c = irad.compile(f)
+    for x in ([0.3, 0.8, 0.5], [0.9, 0.1, 0.2], [0.1, 0.2, 0.8]):
+        x = np.array(x)
+        assert np.isclose(c(x), f(x), rtol=1e-14)
+        h = 1e-6 * np.eye(3)
+        np.testing.assert_allclose(irad.grad(f)(x), [(f(x + e) - f(x - e)) / 2e-6 for e in h], rtol=1e-7, atol=1e-7)
+    beyond = irad.compile(lambda x: [np.zeros(2), np.ones(3)][int(x[0])].__setitem__(int(x[1]), x[2]))
+    with pytest.raises(IndexError):
+        beyond(np.array([0.0, 2.0, 1.0]))

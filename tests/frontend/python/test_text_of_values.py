@@ -105,3 +105,19 @@ def test_what_is_not_in_a_list_is_named_as_python_names_it() -> None:
         with pytest.raises(ValueError) as got:
             irad.compile(f)(3.0)
         assert str(got.value) == str(want.value)
+
+
+def test_arrays_of_complex_numbers_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x: Any) -> Any:
+        z = np.exp(1j * x)
+        print(z, z[0], x, np.outer(z, z), z.astype(np.complex64), f"{z}|{z[1]:.3f}", str(z), sep=";")
+        return np.sum(np.abs(z + 1) ** 2)
+
+    x = np.array([1.25, 0.5])
+    f(x)
+    want = capsys.readouterr().out
+    assert "[0.31532236+0.94898462j 0.87758256+0.47942554j]" in want
+    assert np.isclose(irad.compile(f)(x), f(x), rtol=1e-15)
+    assert capsys.readouterr().out == 2 * want
+    np.testing.assert_allclose(irad.grad(f)(x), -2 * np.sin(x), rtol=1e-14)  # of 2 + 2 cos(x)
+    assert capsys.readouterr().out == want

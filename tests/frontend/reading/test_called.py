@@ -1,6 +1,8 @@
 """Functions that are called again with arguments of the same kinds become graphs: each is read once, and the meaning stays."""
 
+import importlib
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -408,3 +410,20 @@ def test_memory_mode():
     c = irad.compile(f, check="memory")
     assert np.isclose(c(0.4), f(0.4))
     assert np.isclose(c.value_and_grad(0.4)[1], irad.grad(f)(0.4))
+
+
+def test_a_package_of_the_program_may_have_the_name_of_a_library(tmp_path, monkeypatch):
+    (tmp_path / "autograd").mkdir()
+    (tmp_path / "autograd" / "__init__.py").write_text(
+        "import numpy as np\n\n\nclass Tensor:\n    def __init__(self, data):\n        self.data = data\n\n"
+        "    def squares(self):\n        return np.sum(self.data**2)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "autograd", raising=False)
+    autograd = importlib.import_module("autograd")
+    f = lambda x: autograd.Tensor(2 * x).squares()
+    try:
+        assert irad.compile(f)(np.array([1.0, 3.0])) == 40.0
+        assert np.array_equal(irad.grad(f)(np.array([1.0, 3.0])), [8.0, 24.0])
+    finally:
+        sys.modules.pop("autograd", None)

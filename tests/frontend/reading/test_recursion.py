@@ -600,3 +600,33 @@ def test_an_endless_recursion_of_methods_in_a_branch() -> None:
 
     with pytest.raises(irad.UnsupportedError, match="calls nest deeper than 400"):
         irad.compile(f)(np.ones(4), -0.7, 2)
+
+
+class Unknown:
+    """A number of which a sum of multiples is kept; it has no text before it has a value."""
+
+    def __init__(self, value: Any):
+        self.parts = Sum({self: 1.0})
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"<{self.value}>"
+
+
+class Sum:
+    def __init__(self, terms: dict[Any, Any]):
+        self.terms = terms
+
+    def at(self, depth: int) -> Any:
+        if depth == 0:
+            return sum(k * u.value for u, k in self.terms.items())
+        return Sum({u: 2 * k for u, k in self.terms.items()}).at(depth - 1)
+
+
+def test_recursion_on_dicts_whose_keys_are_objects() -> None:
+    def f(x):
+        a, b = Unknown(x[0]), Unknown(x[1])
+        return Sum({**a.parts.terms, b: x[0]}).at(3) + Sum({**b.parts.terms, a: x[1]}).at(2)
+
+    check(f, np.array([2.0, 5.0]))  # 8 (a + b a) + 4 (b + a b)
+    assert np.array_equal(irad.grad(f)(np.array([2.0, 5.0])), [8 + 12 * 5, 4 + 12 * 2])
