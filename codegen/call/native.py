@@ -29,6 +29,8 @@ _realloc.argtypes, _realloc.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes
 class Context:
     """Memory of one call: the arena, and `ctx` with the slots of tapes, whose memory it owns. `slots`: the words of the slots."""
 
+    slots: Sequence[int] = ()  # where there is no memory for an arena
+
     def __init__(self, interface: Interface):
         self.arena, start = memory.aligned(interface.arena)
         self.ctx = interface.context()

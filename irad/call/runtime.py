@@ -28,7 +28,7 @@ from irad.core.room import LAST, MESSAGE, Outgrown, bounded
 from irad.core.room import at as room_at
 from irad.core.switches import off
 from irad.core.tree import LEAF, TreeDef, flatten, structured_nodes
-from irad.errors import shortened
+from irad.errors import UnsupportedError, shortened
 from irad.frontend.trace import acts
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.guards import INT32, Path
@@ -157,12 +157,12 @@ class Cache:
         with self.lock:
             s = self._known(key, fn, leaves, rest) or (None if own else self._any_size(fn, leaves, tree, rest))
             if s is None:  # else another thread has made it meanwhile
-                live = self._live(key, fn, rest)
+                live, varying = self._live(key, fn, rest), self._varying(key, leaves)
                 start = time.perf_counter()
                 with uncollected(), room_at(self.room):
                     s = None if live or own else self._for_all_sizes(fn, args, kwargs, leaves, tree)
                     key = key if s is None else _extents().any_size(tree, leaves)
-                    s = s or bounded(lambda: self.make(fn, args, kwargs, self.options, *([live] if live else ())))
+                    s = s or bounded(lambda: self._made(key, fn, args, kwargs, live, varying))
                 self._add(key, s)
                 self.seconds[s] = time.perf_counter() - start
                 if "raise" in np.geterr().values():
@@ -216,6 +216,16 @@ class Cache:
         self._sized = True
         return s
 
+    def _made(self, key: Any, fn: Any, args: Any, kwargs: Any, live: frozenset[Path], varying: frozenset[int]) -> Any:
+        """A version in which ints that vary are no constants, if that can be done."""
+        refused = "varying", key
+        if varying and refused not in self.refused:
+            try:
+                return self.make(fn, args, kwargs, self.options, live, varying)
+            except (UnsupportedError, TooLarge):
+                self.refused.add(refused)
+        return self.make(fn, args, kwargs, self.options, *([live] if live else ()))
+
     def _known(self, key: Any, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
         return next((s for s in tuple(self.entries.get(key, ())) if s.holds(fn, leaves, rest)), None)
 
@@ -262,6 +272,14 @@ class Cache:
             ints = [g for g in s.traced.guards if g.kind == "eq" and type(g.expected) is int]
             found.update(g.path for g in ints if _other_int(g.path, g.expected, fn, rest))
         return frozenset(found)
+
+    def _varying(self, key: Any, leaves: Leaves) -> frozenset[int]:
+        """Numbers of leaves: ints that were constants, and are others now."""
+        if self.code is None:
+            return frozenset()
+        infos = [enumerate(s.traced.in_leaves) for s in self.entries.get(key, ())]
+        known = [(k, x) for of in infos for k, x in of if x.param is None and type(x.value) is int]
+        return frozenset(k for k, x in known if x.value != leaves[k])
 
     def _prefer(self, s: Any, fn: Any) -> None:
         """Put the program of a specialisation that is called again first in the table."""

@@ -213,36 +213,40 @@ def specialise(
     kwargs: dict[str, Any],
     options: Options = DEFAULT,
     live: frozenset[Path] = frozenset(),
+    varying: frozenset[int] = frozenset(),
     static: frozenset[int] | None = None,
     extents: Sizes | None = None,
 ) -> Specialisation:
-    """Trace and compile a function. Captured ints of `live` that shape arrays, or that must be known, stay constants.
+    """Trace and compile a function. Captured ints of `live` that shape arrays, or that must be known, stay constants. `varying`:
+    numbers of leaves, ints that change from call to call.
 
     `static`: leaves that are constants, if the options do not say it. A keyword `out` that is none of the function's: see
     irad.call.into. `extents`: axes of leaves whose extents are known at run time only; TooLarge is raised of code for sizes far above
-    what there is that would work in more than ARENA bytes.
+    what there is, or for ints that vary, that would work in more than ARENA bytes.
     """
     if "out" in kwargs and not takes(fn, "out"):
         return import_later("irad.call.into").specialise_into(fn, args, kwargs, options)  # type: ignore[no-any-return]
     if static is None:
         static = static_leaves(fn, options, args, kwargs)
-    trial = lambda live: _with_live(fn, args, kwargs, static, live) if not extents else None
+    trial = lambda live: _with_live(fn, args, kwargs, static, live, varying) if not extents else None
     traced = trial(live) if live else None
     if traced is None and len(live) > 1:
         live = frozenset(path for path in live if trial(frozenset([path])))
         traced = trial(live)
-    traced = traced or trace(fn, args, kwargs, static=static, extents=extents, objects=True)
+    traced = traced or trace(fn, args, kwargs, static=static, varying=varying, extents=extents, objects=True)
     try:
-        most = ARENA if extents and not extents.close else None
+        most = ARENA if varying or extents and not extents.close else None
         return Specialisation(traced, options, leaves_of(fn, options.donate, args, kwargs), most)
     except UnsupportedError as e:  # found after the passes, which keep no place for every node
         raise e.at(definition(fn)) from e.__cause__
 
 
-def _with_live(fn: Any, args: Any, kwargs: Any, static: frozenset[int], live: frozenset[Path]) -> Traced | None:
+def _with_live(
+    fn: Any, args: Any, kwargs: Any, static: frozenset[int], live: frozenset[Path], varying: frozenset[int]
+) -> Traced | None:
     """The trace with these captured ints read at each call, if it can be made and all shapes are known in it."""
     try:
-        traced = trace(fn, args, kwargs, static=static, live=live, objects=True)
+        traced = trace(fn, args, kwargs, static=static, live=live, varying=varying, objects=True)
     except (IradError, TypeError, ValueError):
         return None
     return traced if all(v.type.static for g in traced.program.values() for n in walk(g) for v in n.outputs) else None

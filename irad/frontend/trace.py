@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from irad.core.foreign import State, asked_of_classes
-from irad.core.ir import Builder, Graph, Program, Value, callees, reachable, walk
+from irad.core.ir import Builder, Graph, Node, Program, Value, callees, reachable, values, walk
 from irad.core.ir import captures as free
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
@@ -17,6 +17,7 @@ from irad.core.room import ONCE, Outgrown, level
 from irad.core.room import at as room_at
 from irad.core.structured import Structured
 from irad.core.tree import TreeDef, flatten, is_leaf
+from irad.core.types import I64, Extent, Type
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.activations import HELD, REAL, THEMSELVES, OfObjects, Restart, Spectra, spectra
 from irad.frontend.arguments import Arguments, definition
@@ -27,7 +28,8 @@ from irad.frontend.reading.returned import Outcome
 from irad.frontend.reading.write_back import put_outside, rely_on_others, written_back
 from irad.frontend.values.arr import PYTHON, Arr, NeedStatic
 from irad.frontend.values.captures import Captures
-from irad.frontend.values.guards import Capture, Fixed, Path
+from irad.frontend.values.extents import unclear
+from irad.frontend.values.guards import INT32, Capture, Fixed, Path
 from irad.frontend.values.kept import renumbered
 from irad.frontend.values.layout import dense_order
 from irad.frontend.values.objects import AliasError, Array, Cell, Maybe, Poison, Stopped, Text
@@ -36,6 +38,7 @@ from irad.frontend.values.unfit import UNFIT, unfit
 from irad.ops.array import transpose_to
 from irad.ops.control import raise_if
 from irad.ops.core import effects
+from irad.ops.elementwise import logical_or
 
 _RESTARTS = 50
 _STACK = 18_000
@@ -49,6 +52,7 @@ def trace(
     *,
     static: frozenset[int] = frozenset(),
     live: frozenset[Path] = frozenset(),
+    varying: frozenset[int] = frozenset(),
     name: str = "",
     notes: Notes | None = None,
     rows: bool = True,
@@ -59,7 +63,7 @@ def trace(
 
     Arguments are trees of arrays, numbers or `Spec`s. `static`: numbers of argument leaves that are constants of the program;
     others become so where the program's structure depends on them. `live`: paths of captured ints that change from call to call.
-    `notes`: where to say what is decided. `rows`: long lists are returned as arrays, of which the caller makes lists. `extents`:
+    `varying`: numbers of leaves that do, so that they are no constants where they need not be. `notes`: where to say what is decided. `rows`: long lists are returned as arrays, of which the caller makes lists. `extents`:
     axes of argument leaves whose extents are parameters of the program; those that its structure depends on are constants all the
     same. `objects`: what is returned or assigned in two places is one thing, and what is the caller's is itself, as a call of the
     function gives it; else each place has leaves of its own. Raises `IradError` kinds at the user's line for what is not supported; exceptions that the user's own static code raises
@@ -69,14 +73,15 @@ def trace(
     asked = Restart(frozenset(("arg", k) for k in static), room=level())
     label = "".join(c if c.isalnum() or c == "_" else "_" for c in name or getattr(fn, "__name__", "f")).strip("_") or "f"
     for _ in range(_RESTARTS):
-        attempt = _Attempt(fn, leaves, in_tree, asked, live, rows, extents, objects)
+        attempt = _Attempt(fn, leaves, in_tree, asked, live, varying, rows, extents, objects)
         attempt.reader.notes = notes
         if notes is not None:
             notes.forget("mode")
         try:
             room, real = room_at(asked.room), REAL in asked.static
             with _deep_stack(), of_numpy_2(), room, spectra(real) as attempt.spectra, asked_of_classes() as attempt.classes:
-                return attempt.run(label)
+                with unclear(attempt.unclear):
+                    return attempt.run(label)
         except Restart as again:
             asked = asked.joined(again)
     raise UnsupportedError(f"{getattr(fn, '__name__', fn)} needs more than {_RESTARTS} of its numbers at compile time")
@@ -103,6 +108,7 @@ class _Attempt:
         in_tree: TreeDef,
         asked: Restart,
         live: frozenset[Path],
+        varying: frozenset[int],
         rows: bool,
         sizes: Sizes | None,
         objects: bool,
@@ -111,7 +117,7 @@ class _Attempt:
         self.spectra = Spectra()
         self.classes: dict[type, dict[str, Any]] = {}  # what is asked of the user's classes
         self.rows, self.objects = rows, objects
-        self.fn, self.leaves, self.in_tree, self.fixed = fn, leaves, in_tree, fixed
+        self.fn, self.leaves, self.in_tree, self.fixed, self.varying = fn, leaves, in_tree, fixed, varying
         captures = Captures(live)
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
         self.reader = SourceReader(captures, asked)
@@ -216,6 +222,13 @@ class _Attempt:
         # loops are written out where known numbers alone do not help: so few trips may depend on them
         return Restart(fix) if fix - self.fixed else Restart(fix, loops)
 
+    def unclear(self, *extents: Extent) -> None:
+        """Ints of the arguments that alone decide whether two lengths are equal, or 1, are constants, unless they vary."""
+        found = {v for v in Type("f64", extents).symbols for v in self.reader.sources_of_number(v)}
+        leaves = {self.reader.leaf_of.get(v, ("", None)) for v in found}
+        if all(kind == "arg" and k not in self.varying and type(self.leaves[k]) is int for kind, k in leaves):
+            raise Restart(frozenset(leaves))
+
     # ---- results ----
 
     def _own(self, x: Structured) -> Path | None:
@@ -301,6 +314,10 @@ class _Attempt:
         graph = Graph((*self.params, *(c.value for c in captures)), nodes, tuple(self.values), name)
         called = reachable(self.reader.graphs, callees(graph))
         program = {name: graph, **{f: self.reader.graphs[f] for f in called}}
+        if not all(v.type.static for g in program.values() for v in values(g)):
+            given_ints = [self.params[x.param] for x in self.arguments.infos if x.int32 and x.param is not None]
+            given_ints += [c.value for c in captures if c.weak and c.type == I64]
+            program[name] = graph.replace(nodes=(*_of_32_bits(given_ints), *nodes))
         if self.reader.room < ONCE and may_outgrow(program) and acts(program):
             raise Restart(room=ONCE)
         return Traced(
@@ -327,6 +344,14 @@ class _Attempt:
         kept = {x.same_as[1] for x in results if x.same_as is not None and x.same_as[0] == "capture"}
         kept |= {t[1] for t in changed if t[0] == "capture"}
         return [c for p, c in self.reader.captures.params.items() if c.value in read or p in kept]
+
+
+def _of_32_bits(ints: list[Value]) -> tuple[Node, ...]:
+    """What the conditions of a call see to, said to the passes, which bound the lengths of arrays by it: sums of such ints do not wrap."""
+    with Builder() as b:
+        for v in ints:
+            raise_if(logical_or(v < INT32[0], v > INT32[1]), exc="OverflowError", message="an int of more than 32 bits")
+    return tuple(b.nodes)
 
 
 def may_outgrow(program: Program) -> bool:

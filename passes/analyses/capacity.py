@@ -9,7 +9,7 @@ from irad.core.ir import Graph, Node, Program, Value, values, walk
 from irad.core.types import I64, Dim, Extent
 from irad.errors import NO_BOUND, UnsupportedError
 from irad.ops.array import Slice
-from irad.ops.loop import load
+from irad.ops.loop import groups, load
 from irad.passes.analyses.carries import regions
 from irad.passes.analyses.facts import Facts, Interval
 
@@ -95,14 +95,17 @@ class _Capacity:
                 self._at_most(s.size, d)
 
     def _loop(self, node: Node) -> None:
-        """A fused loop that reads an array along one of its axes has no more trips than the array has elements there."""
+        """A fused loop that reads or writes an array along one of its axes has no more trips than the array has elements there."""
         (body,) = node.regions
         extent = dict(zip(body.params, node.attrs["extents"]))
-        for m in body.nodes:
-            for row, d in zip(m.attrs["map"].rows, m.inputs[0].type.shape) if m.op is load else ():
-                along = [(c, v) for c, v in zip(row, m.inputs[1:]) if c and v in extent]
+        found = [(m.attrs["map"], m.inputs[0], m.inputs[1:]) for m in body.nodes if m.op is load]
+        outs = groups(node.attrs["outs"], node.inputs, body.results)
+        found += [(o.map, made[0], (*body.params, *places)) for o, made, _, places in outs]
+        for at, array, indices in found:
+            for row, d in zip(at.rows, array.type.shape):
+                along = [(c, v) for c, v in zip(row, indices) if c and v in extent]
                 first = row[-1] + sum(
-                    c * self.facts.interval(v)[0 if c > 0 else 1] for c, v in zip(row, m.inputs[1:]) if c and v not in extent
+                    c * self.facts.interval(v)[0 if c > 0 else 1] for c, v in zip(row, indices) if c and v not in extent
                 )
                 if len(along) == 1 and along[0][0] > 0 and first >= 0 and isinstance(e := extent.get(along[0][1]), Extent):
                     self._at_most(e, d)
@@ -132,4 +135,7 @@ class _Capacity:
         return max(0, int(most))
 
 
-_LEARN = {"nonzero": _Capacity._selected, "index": _Capacity._sliced, "loop": _Capacity._loop}
+_LEARN = {
+    "nonzero": _Capacity._selected, "index": _Capacity._sliced, "update": _Capacity._sliced, "update_add": _Capacity._sliced,
+    "loop": _Capacity._loop,
+}  # fmt: skip

@@ -145,8 +145,9 @@ class Facts:
         known = self.decide(cond)
         if known is not None:
             return self.interval(branches[0 if known else 1])
+        everywhere = join([self.interval(b) for b in branches])  # choices within are not looked at one by one below
         if cond.type.shape or self.choosing:
-            return join(map(self.interval, branches))
+            return everywhere
         out = []
         self.choosing = True
         for truth, b in zip((True, False), branches):

@@ -6,7 +6,10 @@ needs no check. Where it is not seen, the extents are compared at run time, and 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +26,18 @@ from irad.ops.text import escaped
 
 UNBOUNDED = 2**28  # extents that may be as large: what bounds them does not bound memory
 _STEPS = 64  # nodes compared for one question
+
+_told: ContextVar[Callable[..., Any]] = ContextVar("told", default=lambda *extents: None)
+
+
+@contextmanager
+def unclear(told: Callable[..., Any]) -> Iterator[None]:
+    """`told` is called with two extents of which only the run time knows whether they are equal, or one of them is 1."""
+    token = _told.set(told)
+    try:
+        yield
+    finally:
+        _told.reset(token)
 
 
 def of_new_array(d: Dim) -> Dim:
@@ -124,6 +139,8 @@ def joint(a: Dim, b: Dim, message: str) -> Dim:
     if equal(a, b):
         return a
     first, second = may_be_one(a), may_be_one(b)
+    if first and second:
+        _told.get()(a, b)
     require(a, b, message, "ValueError", [d for d, free in ((a, first), (b, second)) if free])
     if not first:
         return a

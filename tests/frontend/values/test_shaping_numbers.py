@@ -224,3 +224,36 @@ def test_captured_floats_that_decide_a_shape_are_compared_at_each_call() -> None
         assert value == pytest.approx(delayed(x))
         d = [(delayed(x + h) - delayed(x - h)) / 2e-6 for h in 1e-6 * np.eye(2)]
         assert slope == pytest.approx(d, rel=1e-6)
+
+
+def between(n: int, x: np.ndarray) -> np.ndarray:
+    return 2.0 * x[0 : n - 2] - x[2:n] + x[1 : n - 1]
+
+
+def swept(n: int, x: np.ndarray) -> np.ndarray:
+    """Each column from the one before, within what n says."""
+    y = np.zeros_like(x)
+    y[n - 1, 0] = 1.0
+    for j in range(1, n - 1):
+        y[1 : n - 1, j] = x[0 : n - 2, j] - 0.5 * x[2:n, j] + 0.25 * y[1 : n - 1, j - 1]
+    return y
+
+
+def test_a_number_that_decides_whether_lengths_are_equal_is_a_constant_until_it_varies() -> None:
+    """A value of its own first, whose lengths are known; from the second value on, one version for all of them."""
+    c = irad.compile(between)
+    assert "f64[8]" in irad.compile(between).lower(10, np.arange(12.0)).ir
+    for n, versions in ((10, 1), (8, 2), (5, 2), (12, 2), (3, 2), (10, 2)):
+        np.testing.assert_array_equal(c(n, np.arange(12.0) ** 2), between(n, np.arange(12.0) ** 2))
+        assert len(c.versions) == versions
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        c(14, np.arange(12.0))
+
+
+def test_gradients_with_numbers_that_vary() -> None:
+    gradient = irad.grad(lambda n, x: np.sum(swept(n, x) ** 2), 1)
+    rng = np.random.default_rng(0)
+    for n in (9, 7, 5):
+        x, v, h = rng.random((9, 9)), rng.normal(size=(9, 9)), 1e-6
+        slope = (np.sum(swept(n, x + h * v) ** 2) - np.sum(swept(n, x - h * v) ** 2)) / (2 * h)
+        assert np.sum(gradient(n, x) * v) == pytest.approx(slope, rel=1e-6)
