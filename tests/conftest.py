@@ -274,9 +274,9 @@ def check_numbers(before: Program, after: Program, passes: list[str], fixed: dic
         for w, g in zip(by_differences.interpret(before, *args), interpret(after, *args), strict=True):
             np.testing.assert_allclose(g, w, rtol=1e-6, atol=1e-8)
         return
-    exact = (
-        not fast and not any(p.startswith("fuse") for p in passes) and not any(n.deriv for g in before.values() for n in walk(g))
-    )
+    nodes = [n for g in before.values() for n in walk(g)]
+    exact = not fast and not any(p.startswith("fuse") for p in passes) and not any(n.deriv for n in nodes)
+    exact = exact and not (np.__version__.startswith("1.") and any(n.op.name == "pow" for n in nodes))  # x**2 is no product there
     for seed in range(6):
         args = arguments(params, seed, fixed, nasty=exact and seed % 2 == 1)
         want, got = outcome(before, args), outcome(after, args)

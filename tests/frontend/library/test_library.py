@@ -129,6 +129,8 @@ def test_it_is_the_function_that_it_stands_for(name: str) -> None:
             assert found.dtype == np.float64
             found = irad.compile(lambda x: np.unwrap(x, 0.1))(F)
         several = isinstance(want, (tuple, list))
+        if name in ("np.quantile", "np.nanquantile") and np.__version__.startswith("1."):  # which give float64 of float32
+            want = np.asarray(want, np.asarray(found).dtype)
         for w, g in zip(want, found, strict=True) if several else [(want, found)]:
             assert np.shape(w) == np.shape(g), (args, kwargs)
             assert np.asarray(w).dtype == np.asarray(g).dtype, (args, kwargs)

@@ -309,6 +309,8 @@ def test_every_entry_has_the_signature_of_its_function() -> None:
     import inspect
 
     skip = {"like", "device", "out", "where"}
+    if np.__version__.startswith("1."):
+        skip |= {"newshape", "x", "y"}  # names that NumPy 2 has changed
     table.load_all()
     for name, fn in table.NAMES.items():
         builder = table.lookup(fn)

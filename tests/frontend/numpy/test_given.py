@@ -89,7 +89,15 @@ def test_an_argument_is_stored_into_by_position_and_has_a_slope() -> None:
 def test_positions_are_numpys() -> None:
     """What stands at one place stands there in the builder too, or is given to it by name."""
     table.load_all()
-    renamed = {"object": "a", "x1": "a", "x2": "b", "prototype": "a", "start_or_stop": "start", "subok": "dtype"}
+    renamed = {
+        "object": "a",
+        "x1": "a",
+        "x2": "b",
+        "prototype": "a",
+        "start_or_stop": "start",
+        "subok": "dtype",
+        "newshape": "shape",
+    }
     for name, fn in table.NAMES.items():
         builder = table.lookup(fn)
         if not name.startswith("np.") or builder is None or isinstance(fn, (np.ufunc, type)) or isinstance(builder, Written):
