@@ -23,6 +23,7 @@ from irad.passes.clean.shorter_records import shorter_records
 from irad.passes.clean.simplify import simplify
 from irad.passes.clean.stored_views import stored_views
 from irad.passes.clean.unscatter import unscatter
+from irad.passes.clean.unselect import unselect
 from irad.passes.complex.complex_parts import complex_parts
 from irad.passes.contractions.fuse_dot import fuse_dot
 from irad.passes.derivatives.autodiff import grad, vjp
@@ -79,6 +80,7 @@ PASSES: dict[str, Pass] = {
     "ranges": Pass(ranges, too_late=_UNFUSED),
     "result_extents": Pass(result_extents, ("real",), makes=("sized",), too_late=("sized", *_UNFUSED)),
     "reciprocal": Pass(reciprocal, ("plain",), takes=("fastmath",), too_late=_UNFUSED),
+    "unselect": Pass(unselect, ("real",), too_late=_UNFUSED),
     "unscatter": Pass(unscatter, ("real",), too_late=_UNFUSED),
     "scalarize": Pass(scalarize, ("real",), makes=("scalar",), too_late=_UNFUSED, takes=("notes",)),
     "powers": Pass(powers, ("plain",), too_late=_UNFUSED),

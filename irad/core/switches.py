@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 # Functions of the program, see irad.frontend.reading.called; passes of irad.pipeline that may be left out, by their names; which nodes share a loop; and decisions of the kernel form.
 SWITCHES = (
-    "functions", "inline", "simplify", "fold", "cse", "ranges", "reciprocal", "licm", "stored_views", "unscatter", "scalarize", "powers",
+    "functions", "inline", "simplify", "fold", "cse", "ranges", "reciprocal", "licm", "stored_views", "unselect", "unscatter", "scalarize", "powers",
     "shorter_records", "linear_carry", "fuse_dot", "recompute", "unfilled", "pingpong",
     "joins", "siblings", "nests", "contractions", "blocks", "collapse", "packed", "jam", "reserve", "interchange", "skew", "join", "lanes", "taped", "parallel", "polls", "forward", "select", "short_circuits", "accumulate", "split", "pieces",
 )  # fmt: skip

@@ -58,6 +58,17 @@ def capacities(graph: Graph, records: Records | None = None) -> dict[Value, int]
     return capacity.sizes
 
 
+def record_bounds(program: Program) -> dict[tuple[int, int], int]:
+    """The greatest whole numbers that tape records hold, by site and place, where they are bounded."""
+    records = Records(program)
+    for name in pops_last(program):
+        try:
+            capacities(program[name], records)
+        except UnsupportedError:  # the passes say it, if it is still so after them
+            pass
+    return {at: int(hi) for at, (_, hi) in records.bounds.items() if hi < NONE}
+
+
 class _Capacity:
     def __init__(self, graph: Graph, records: Records):
         self.facts, self.records = Facts(graph), records

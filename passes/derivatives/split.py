@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from irad.core.ir import Graph, Node, Program, Value, reads
+from irad.core.ir import Builder, Graph, Node, Program, Value, reads, walk
 from irad.core.lazy_dataclass import dataclass
-from irad.core.types import TAPE
+from irad.core.types import I64, TAPE
+from irad.ops.control import pop
+from irad.ops.elementwise import limit
+from irad.passes.analyses.capacity import record_bounds
 from irad.passes.clean.dce import dce, effectful, has_effects
 from irad.passes.derivatives.save_or_recompute import choose
+from irad.passes.rewrite import Env, lookup, rebuild, rename_bound
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ def split(program: Program, args: int, results: int) -> Split:
     What does not depend on the other parameters (the cotangents) goes into the forward, but for what only the backward
     reads and can compute from no more memory than saving it takes.
     """
+    program = _bounded(program)
     g = next(iter(program.values()))
     x, ct, y, dx = g.params[:args], g.params[args:], g.results[:results], g.results[results:]
     effects = effectful(program)
@@ -67,6 +72,26 @@ def split(program: Program, args: int, results: int) -> Split:
     backward = Graph((*saved, *ct), (*again, *(n for n in g.nodes if n in late)), dx, _fresh(program, "backward"))
     rest = dict(list(program.items())[1:])
     return Split(dce({forward.name: forward, **rest}), dce({backward.name: backward, **rest}), residuals)
+
+
+def _bounded(program: Program) -> Program:
+    """The program with bounds at the extents that it takes off a tape: the backward alone does not see what was put there."""
+    if not any(v.type.symbols for g in program.values() for n in walk(g) if n.op is pop for v in n.outputs):
+        return program
+    most = record_bounds(program)
+
+    def graph(g: Graph, env: Env) -> Graph:
+        nodes: list[Node] = []
+        for n in g.nodes:
+            nodes.append(rebuild(n, env, [graph(r, env) for r in n.regions]))
+            for k, v in enumerate(n.outputs[1:] if n.op is pop else ()):
+                if v.type == I64 and (n.attrs["site"], k) in most:
+                    with Builder(loc=n.loc, deriv=n.deriv) as b:
+                        env[v] = limit(v, most[n.attrs["site"], k])
+                    nodes += b.nodes
+        return g.replace(rename_bound(g.params, env), nodes, [lookup(env, v) for v in g.results])
+
+    return {name: graph(g, {}) for name, g in program.items()}
 
 
 def _fresh(program: Program, kind: str) -> str:

@@ -6,8 +6,11 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy
 
 import irad
+
+NEW = np.lib.NumpyVersion(scipy.__version__) >= "1.18.0"  # whose splines begin otherwise, and two points have no p-value
 
 
 def call(f: Any, *args: Any, **named: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:

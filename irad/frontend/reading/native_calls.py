@@ -111,7 +111,7 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     root = module.split(".")[0]
     owner = getattr(fn, "__self__", None)
     if _differs(fn, module, owner):
-        shown = f"{module}{'.' * bool(module)}{getattr(fn, '__qualname__', fn)}"
+        shown = f"{module.lstrip('_')}{'.' * bool(module)}{getattr(fn, '__qualname__', fn)}"
         words = f"{shown} gives another result at each call, but here it would run once, at compile time; "
         words += "call it outside and pass the result as an argument"
         if shown.startswith(_TIMES_OF_DAY):  # it may be kept, and not be used

@@ -14,6 +14,7 @@ import itertools
 import math
 import operator
 import statistics
+import sys
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -607,6 +608,9 @@ class Counted:
         return self.v > other.v
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 13), reason="which finds runs by other comparisons; irad makes those of 3.11 and 3.12"
+)
 def test_the_same_pairs_are_compared_as_by_python() -> None:
     def sorts(x: Any, down: bool) -> Any:
         xs = [Counted(v) for v in x]

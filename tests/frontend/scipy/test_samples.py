@@ -13,7 +13,7 @@ import irad
 from irad.errors import UnsupportedError
 from irad.frontend.library.optimize import minima
 from irad.frontend.library.stats import densities, hypotheses, samples
-from tests.support.scipy_calls import call, check_compiled, check_not_compiled
+from tests.support.scipy_calls import NEW, call, check_compiled, check_not_compiled
 
 R = np.random.default_rng(0)
 X, P = R.normal(size=20), R.random(20) + 0.5
@@ -52,6 +52,7 @@ CALLS = [
 ]  # fmt: skip
 
 
+@pytest.mark.skipif(NEW, reason="ranks are floats in it, and two points have no p-value")
 def test_not_compiled() -> None:
     check_not_compiled([samples, hypotheses, densities], CALLS)
     np.testing.assert_allclose(samples.boxcox(P)[1], st.boxcox(P)[1], rtol=1e-6)
