@@ -92,7 +92,7 @@ class Reader:
         self.graphs: dict[str, Graph] = {}
         self.seen: dict[Any, Any] = {}  # what is known of calls that were read, see irad.frontend.reading.called
         self.raising: set[str] = set()  # those that may raise
-        self.shares, self.holds, self.themselves = True, False, False  # may functions become graphs? See HELD, THEMSELVES
+        self.shares, self.holds, self.themselves, self.whole = True, *[False] * 3  # see HELD, THEMSELVES, WHOLE
         self.origins: dict[int, tuple[Any, Value]] = {}  # containers that are elements of lists that grew, by id
         self.failures: Counter[Any] = Counter()  # how often a loop could not be kept as one
         self.hints, self.of_data = dict[Any, Any](), set[Any]()  # what loops carried before, and what of it data decide

@@ -19,7 +19,7 @@ from irad.core.structured import Structured
 from irad.core.tree import TreeDef, flatten, is_leaf
 from irad.core.types import I64, Extent, Type
 from irad.errors import IradError, UnsupportedError
-from irad.frontend.activations import HELD, REAL, THEMSELVES, OfObjects, Restart, Spectra, spectra
+from irad.frontend.activations import HELD, REAL, THEMSELVES, WHOLE, OfObjects, Restart, Spectra, spectra
 from irad.frontend.arguments import Arguments, definition
 from irad.frontend.bound import SourceReader, outermost
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
@@ -122,7 +122,7 @@ class _Attempt:
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
         self.reader = SourceReader(captures, asked)
         self.reader.shares, self.reader.holds = _IN_PLACE not in fixed, HELD in fixed
-        self.reader.themselves = THEMSELVES in fixed
+        self.reader.themselves, self.reader.whole = THEMSELVES in fixed, WHOLE in fixed
         self.reader.frames.append(outermost())
         self.arguments = Arguments(self.reader, fn, leaves, in_tree, fixed, sizes)
         self.params = self.reader.params

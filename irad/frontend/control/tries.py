@@ -15,7 +15,7 @@ from typing import Any
 
 from irad.core.ir import Graph, Node, current, walk, within
 from irad.errors import Loc, UnsupportedError
-from irad.frontend.activations import HELD, Final, Restart, RunningTry
+from irad.frontend.activations import HELD, WHOLE, Final, Restart, RunningTry
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.control.raised import called_by, exception_of, exceptions_of, is_limit, kind_of, raising
 from irad.frontend.control.regions import Dead, absorb, as_python, run_region
@@ -39,15 +39,15 @@ _THROUGH = (
 )
 
 _REPLACED = (
-    "{} may raise after code that may raise depending on data, and compiled code cannot say which of the two Python "
-    "goes on with; test the condition with if instead"
+    "{} may raise or print after code that may raise depending on data, and compiled code cannot say here whether that has raised; "
+    "test the condition with if instead"
 )
 
 
 @statement(ast.Try)
 def try_(r: Reader, s: ast.Try) -> None:
     through = any(f.guards for f in r.frames[:-1])
-    if s.finalbody and (through or any(isinstance(n, _JUMPS) for stmt in s.finalbody for n in ast.walk(stmt))):
+    if s.finalbody and (through or r.whole or any(isinstance(n, _JUMPS) for stmt in s.finalbody for n in ast.walk(stmt))):
         _caught_whole(r, s)
         return
     before, depth = len(current().nodes), len(r.frames)
@@ -75,8 +75,13 @@ _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 def _caught_whole(r: Reader, s: ast.Try) -> None:
     """A block with a finally clause that leaves it or raises, which takes the place of what the block raises, or of which a handler around
     a call sees what it changes: all that the block raises is caught."""
-    caught = _guarded(r, _with_handler(s))
-    run = lambda: _finally(r, s.finalbody)
+    caught_whole(r, _with_handler(s), s.finalbody)
+
+
+def caught_whole(r: Reader, s: ast.Try, at_end: list[ast.stmt]) -> None:
+    """A block with its handlers, and what runs after it if these have caught nothing."""
+    caught = _guarded(r, s)
+    run = lambda: _finally(r, at_end)
     branch(r, caught, lambda: None, run) if isinstance(caught, Arr) else caught or run()
 
 
@@ -120,8 +125,13 @@ def last(r: Reader, before: int, what: str, run: Callable[[], Any]) -> None:
     inside = current().nodes[before:]
     _run_last(r, before, what, run)
     after = current().nodes[before + len(inside) :]
-    if all(next(exceptions_of(r, nodes), None) is not None for nodes in (after, inside)):
-        raise UnsupportedError(_REPLACED.format(what))
+    if next(exceptions_of(r, inside), None) is None:
+        return
+    if next(exceptions_of(r, after), None) is None and not any(effects(n) == "io" and not n.outputs for n in within(after)):
+        return
+    if not r.whole:
+        raise Restart(frozenset({WHOLE}))
+    raise UnsupportedError(_REPLACED.format(what))
 
 
 def _run_last(r: Reader, before: int, what: str, run: Callable[[], Any]) -> None:

@@ -13,17 +13,19 @@ from irad.core.foreign import of_class
 from irad.core.ir import current
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
+from irad.frontend.activations import WHOLE, Restart
 from irad.frontend.control.flow import block
 from irad.frontend.control.generators import run
 from irad.frontend.control.regions import Dead, as_python, run_region
 from irad.frontend.control.sequences import Stream
 from irad.frontend.control.stands import Stands
-from irad.frontend.control.tries import exceptions_of, last, pending
+from irad.frontend.control.tries import caught_whole, exceptions_of, last, pending
 from irad.frontend.python.builtins import unwatched
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.statements import assign
 from irad.frontend.values.arr import Arr
+from irad.frontend.values.callables import Native
 from irad.frontend.values.objects import describe, is_traced_deep
 
 
@@ -86,6 +88,8 @@ def _within(r: Reader, s: ast.With, items: list[ast.withitem]) -> None:
     elif isinstance(manager, GeneratorContext):
         with pending(r, s):
             _generated(r, manager.stream, body)
+    elif r.whole or any(f.guards for f in r.frames):
+        _caught_whole(r, s, manager, item, inner)
     else:
         _managed(r, s, manager, body)
 
@@ -102,11 +106,32 @@ def decorated(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> An
 
 def _suppressed(r: Reader, s: ast.With, manager: contextlib.suppress, inner: list[ast.withitem]) -> None:
     """with suppress(E): the block, in the managers after it, of a try whose handler does nothing."""
-    handler = ast.ExceptHandler(ast.Constant(manager._exceptions), None, [])  # type: ignore[attr-defined]
+    r.stmt(_tried(s, inner, ast.Constant(manager._exceptions), []))  # type: ignore[attr-defined]
+
+
+def _tried(s: ast.With, inner: list[ast.withitem], what: ast.expr | None, handled: list[ast.stmt]) -> ast.Try:
+    """A try with the block of a with, in the managers of `inner`, and one handler."""
     block: list[ast.stmt] = [ast.copy_location(ast.With(inner, s.body), s)] if inner else s.body
-    made = ast.copy_location(ast.Try(block, [handler], [], []), s)
-    ast.fix_missing_locations(made)
-    r.stmt(made)
+    made = ast.copy_location(ast.Try(block, [ast.ExceptHandler(what, None, handled)], [], []), s)
+    return ast.fix_missing_locations(made)
+
+
+def _caught_whole(r: Reader, s: ast.With, manager: Any, item: ast.withitem, inner: list[ast.withitem]) -> None:
+    """A block whose manager is asked at run time about what it raises: all of that is caught, and raised again unless it is swallowed."""
+    value = r.call(r.getattr(_with_code(manager), "__enter__"), [])
+    leave = lambda *e: r.call(r.getattr(manager, "__exit__"), list(e) or [None, None, None])
+    if item.optional_vars is not None:
+        assign(r, item.optional_vars, value)
+    call = lambda f: ast.Call(ast.Constant(Native(f)), [], [])  # type: ignore[arg-type]
+    at_end, asked = call(leave), call(lambda: leave(type(r.handling[-1]), r.handling[-1], None))
+    ended = ast.fix_missing_locations(ast.copy_location(ast.Expr(at_end), s))
+    caught_whole(r, _tried(s, inner, None, [ast.If(ast.UnaryOp(ast.Not(), asked), [ast.Raise()], [])]), [ended])
+
+
+def _with_code(manager: Any) -> Any:
+    if getattr(of_class(type(manager), "__enter__"), "__code__", None) is None:
+        raise UnsupportedError(f"with {describe(manager)} in compiled code; put it around the call")
+    return manager
 
 
 def _generated(r: Reader, stream: Stream, body: Callable[[Any], None]) -> None:
@@ -128,10 +153,8 @@ def _generated(r: Reader, stream: Stream, body: Callable[[Any], None]) -> None:
 
 def _managed(r: Reader, s: ast.With, manager: Any, body: Callable[[Any], None]) -> None:
     """An object with `__enter__` and `__exit__` written in Python."""
-    if getattr(of_class(type(manager), "__enter__"), "__code__", None) is None:
-        raise UnsupportedError(f"with {describe(manager)} in compiled code; put it around the call")
     before, depth, loops = len(current().nodes), len(r.frames), len(r.frame.loops)
-    value = r.call(r.getattr(manager, "__enter__"), [])
+    value = r.call(r.getattr(_with_code(manager), "__enter__"), [])
     leave = lambda *e: r.call(r.getattr(manager, "__exit__"), list(e) or [None, None, None])
     try:
         with pending(r, s):
@@ -153,10 +176,8 @@ def _managed(r: Reader, s: ast.With, manager: Any, body: Callable[[Any], None]) 
 
 
 def _check_swallowed(r: Reader, leave: Callable[..., Any], nodes: list[Any]) -> None:
-    """Raises UnsupportedError where __exit__ would swallow an exception that depends on data, or raise another one."""
+    """Read it again where __exit__ would swallow an exception that depends on data, or raise another one: it has to be asked at run time."""
     for e in exceptions_of(r, nodes):
         asked = run_region(r, lambda: leave(type(e), e, None))  # noqa: B023
         if asked.dead or is_traced_deep(asked.result) or r.truth(asked.result) is not False:
-            raise UnsupportedError(
-                "this __exit__ swallows or replaces exceptions, and the block may raise one depending on data; use try and except"
-            )
+            raise Restart(frozenset({WHOLE}))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +13,6 @@ import numpy as np
 import pytest
 
 import irad
-from irad.errors import UnsupportedError
 from tests.support.outcomes import agrees
 
 
@@ -167,11 +168,6 @@ def exit_of_a_with(n: int, d: int) -> float:
     return c.n + q * 1.0
 
 
-def test_what_cannot_be_followed_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="what runs on its way"):
-        irad.compile(exit_of_a_with)(7, 0)
-
-
 def raised_at_the_exit_of_a_with(n: int, d: int) -> float:
     with Closed(d):
         return n // d
@@ -189,9 +185,87 @@ class Closed:
             raise KeyError("closed")
 
 
-def test_an_exit_that_may_raise_something_else_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="which of the two"):
-        irad.compile(raised_at_the_exit_of_a_with)(7, 0)
+class Swallows(Counted):
+    def __init__(self, kind: type[Exception]) -> None:
+        self.kind = kind
+
+    def __exit__(self, *given: Any) -> bool:
+        print("left by", "nothing" if given[0] is None else given[0].__name__)
+        return given[0] is not None and issubclass(given[0], self.kind)
+
+
+def raised_in_place_of_another(n: int, d: int) -> float:
+    try:
+        return raised_at_the_exit_of_a_with(n, d)
+    except KeyError:
+        return -1.0
+
+
+def swallowed_in_a_loop(n: int, d: int) -> float:
+    total = 0.0
+    for k in range(3):
+        with Swallows(ZeroDivisionError) as c, Counted():
+            if k == d:
+                continue
+            total += n // (d - k - 1)
+            c.n += 1
+    return total
+
+
+def not_swallowed(n: int, d: int) -> float:
+    with Swallows(KeyError):
+        return n // d
+
+
+@contextlib.contextmanager
+def said(d: int) -> Any:
+    print("opened", d)
+    try:
+        yield d
+    finally:
+        print("closed", d)
+
+
+def printed_at_the_end(n: int, d: int) -> float:
+    total = 0.0
+    try:
+        for k in range(3):
+            try:
+                total += n // (d - k)
+            finally:
+                print("done", k, total)
+    finally:
+        sys.stdout.write(f"all {total}")
+    return total
+
+
+def printed_by_a_generator(n: int, d: int) -> float:
+    with said(d):
+        return n // d
+
+
+@pytest.mark.parametrize("d", [0, 1, 2, 9])
+@pytest.mark.parametrize(
+    "f",
+    [
+        exit_of_a_with,
+        raised_at_the_exit_of_a_with,
+        raised_in_place_of_another,
+        swallowed_in_a_loop,
+        not_swallowed,
+        printed_at_the_end,
+        printed_by_a_generator,
+    ],
+)
+def test_exits_and_what_is_printed_at_the_end_of_a_block(f: Callable[[int, int], float], d: int, capsys: Any) -> None:
+    seen = []
+    for g in (f, irad.compile(f)):
+        try:
+            out: Any = g(7, d)
+        except (ZeroDivisionError, KeyError) as e:
+            out = type(e)
+        seen.append((out, capsys.readouterr().out))
+    assert seen[0] == seen[1]
 
 
 BODIES = [
