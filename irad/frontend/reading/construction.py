@@ -24,6 +24,7 @@ from irad.frontend.reading.instances import delete_attr, plain_set
 from irad.frontend.reading.native_calls import run_native
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.arr import Arr, NeedStatic, static_value
+from irad.frontend.values.callables import Native
 from irad.frontend.values.objects import UNDEFINED, Method, is_traced_deep
 
 
@@ -32,6 +33,8 @@ def construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any], pla
     it, whatever its metaclass makes of that."""
     init, new = of_class(cls, "__init__"), of_class(cls, "__new__")
     holder: Any = cls
+    if holder is functools.partial and args and isinstance(method := args[0], Method):  # it wants what Python can call
+        args = [Native(lambda *given, **named: r.call(method, list(given), named)), *args[1:]]
     if holder in (types.SimpleNamespace, functools.partial, *_OF_ITEMS):  # they hold what they are given
         return r.state.made(holder(*_OF_ITEMS.get(holder, lambda r, *args: args)(r, *args), **kwargs))
     if in_library(cls) and new is object.__new__:

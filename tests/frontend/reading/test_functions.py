@@ -156,6 +156,7 @@ def decorated(*args, **kwargs):
         lambda x: TRIPLE(x) + factory(x[0])(x),
         lambda x: decorated(x, c=2),
         lambda x: functools.partial(helper, c=5)(x, 1.5),
+        lambda x: functools.partial((x * 2).reshape, 3, 1)() + functools.partial([x[0], x[1]].count, x[0])(),
         lambda x: functools.reduce(lambda a, b: a * b + 1, [x[0], x[1], x[2]]),
         lambda x: sum(x) + sum([x[0], x[1]]) + max(x) + min(x[0], x[1], 0.0),
         lambda x: sum(a * b for a, b in zip(x, WEIGHTS)),
