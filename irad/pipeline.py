@@ -27,19 +27,8 @@ SIMPLER = ("simplify", "fold", "cse")
 SWEEP = ("cse", "dce")
 # Of the program as written
 DIFFERENTIATE = ("inline", "dce", "stored_views", "cse", "expand", "custom", "complex_parts", *SIMPLER, "dce")
-REDUCE = (
-    "result_extents",
-    "ranges",
-    "simplify",
-    "reciprocal",
-    "licm",
-    *SWEEP,
-    "unselect",
-    "unscatter",
-    "scalarize",
-    "powers",
-    *SIMPLER,
-)
+REDUCE = ("result_extents", "ranges", "simplify", "reciprocal", "licm", *SWEEP, "unselect", "unscatter",
+          "scalarize", "powers", *SIMPLER)  # fmt: skip
 LOOPS = ("shorter_records", "linear_carry", *SWEEP, "versions", "fuse_dot", "dce", "fuse", "recompute", "unfilled", *SWEEP)
 MEMORY = ("pingpong", "plan")
 FINISH = (*REDUCE, *LOOPS, *MEMORY)

@@ -226,7 +226,7 @@ class _Attempt:
         """Ints of the arguments that alone decide whether two lengths are equal, or 1, are constants, unless they vary."""
         found = {v for v in Type("f64", extents).symbols for v in self.reader.sources_of_number(v)}
         leaves = {self.reader.leaf_of.get(v, ("", None)) for v in found}
-        if all(kind == "arg" and k not in self.varying and type(self.leaves[k]) is int for kind, k in leaves):
+        if leaves and all(kind == "arg" and k not in self.varying and type(self.leaves[k]) is int for kind, k in leaves):
             raise Restart(frozenset(leaves))
 
     # ---- results ----

@@ -12,12 +12,12 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, defs, map_regions
 from irad.core.types import Type
 from irad.ops.array import STORES, broadcast, index, update_add
 from irad.ops.constant import const
+from irad.ops.core import OPS
 from irad.ops.elementwise import add, select
 from irad.ops.loop import neutral
 from irad.ops.mask import nonzero
 
 _GATHER = ("g",)
-_FOLDS = frozenset({"add", "mul", "maximum", "minimum"})
 _MOST = 12.0  # what is computed of an element, in additions: finding and gathering it takes about as long
 
 
@@ -76,8 +76,8 @@ class _Selection:
             )
         if self.places in n.inputs or len(n.outputs) != 1:
             return False
-        if n.op.fold in _FOLDS:
-            return n.attrs.get("axes") == (0,)
+        if n.op.fold in OPS and not n.op.elementwise:
+            return n.attrs.get("axes") == (0,) and n.out.type.dtype != "bool"
         return n.op.elementwise and not (n.op.divides and n.out.type.dtype[0] in "iu")
 
     def _selected(self, n: Node) -> tuple[Value, ...]:
