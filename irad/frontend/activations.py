@@ -15,10 +15,7 @@ from irad.frontend.syntax.source import Source
 from irad.frontend.values.objects import Env
 
 HELD = ("exceptions", None)  # among what a reading is told: called functions hold what they raise until they end
-WHOLE = (
-    "finally",
-    None,
-)  # the same: all that a block with a finally clause or an __exit__ raises is caught, and raised again after that
+WHOLE = ("finally", None)  # the same: what a block raises before a finally clause or an __exit__ is caught, and raised again
 THEMSELVES = ("objects", None)  # the same: objects that data choose are themselves, not what stands for their contents
 REAL = ("eigenvalues", None)  # the same: eigenvalues of real matrices are real
 

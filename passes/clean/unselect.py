@@ -34,7 +34,7 @@ def _graph(graph: Graph) -> Graph:
 
 
 class _Selection:
-    """What is made of the positions of the elements that one mask selects. `at` has the nodes, in order: none if it is not to be changed."""
+    """What is made of the positions of the elements that one mask selects: `at` has the nodes, and none where it stays as it is."""
 
     def __init__(self, graph: Graph, node: Node):
         self.graph, self.mask, self.places = graph, node.inputs[0], node.out

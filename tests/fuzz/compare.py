@@ -143,9 +143,8 @@ def gradient(f: Callable[..., Any], args: Sequence[Any], argnums: int | tuple[in
         if _chosen(f):
             with _quiet():
                 again = irad.grad(irad.compile(f, dynamic=True), argnums=numbers)(*copy.deepcopy(xs))
-            most = max(
-                np.max(np.abs(g), initial=0.0, where=np.isfinite(g)) for g in grads
-            )  # a slope of 0 is rounded to less than this
+            # a slope of 0 is rounded to less than this
+            most = max(1.0, *(np.max(np.abs(g), initial=0.0, where=np.isfinite(g)) for g in grads))
             for k, g, h in zip(numbers, grads, again):
                 if not np.allclose(g, h, rtol, rtol * np.max(np.abs(g), initial=0.0) + 16 * EPS * most, equal_nan=True):
                     raise Fault(f"the gradient by argument {k} is {h!r} for all sizes, {g!r} for its own")
