@@ -344,7 +344,9 @@ MOST_CHOSEN = 64  # containers or objects that a variable may be, by data
 
 
 def differ(t: Template, b: Any) -> Bad:
-    return Bad(f"it is {show(t)} on one path and {show(b)} on the other", import_later(MADE).dicts_of(t, b))
+    one, other = show(t), show(b)
+    other = f"another {one.removeprefix('an ').removeprefix('a ')}" if one == other else other
+    return Bad(f"it is {one} on one path and {other} on the other", import_later(MADE).dicts_of(t, b))
 
 
 def joined_choices(
