@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from math import prod
@@ -123,6 +124,37 @@ def form(v: Any, node: Any, of: Callable[[Any], Dim]) -> Dim:
 def elements(shape: Iterable[Dim], unknown: int) -> int:
     """About how many elements there are, where a run-time extent counts as `unknown`."""
     return prod(d if isinstance(d, int) else unknown for d in shape)
+
+
+def same_count(a: Iterable[Dim], b: Iterable[Dim]) -> bool:
+    """Do two shapes surely have as many elements?"""
+    (x, p), (y, q) = _count(a), _count(b)
+    return x == y and (p == q or not x)
+
+
+def quotient(have: Iterable[Dim], by: Iterable[Dim]) -> Dim | None:
+    """How many times as many elements a shape has as one of extents that are not 0, if that is a number or affine."""
+    (x, p), (y, q) = _count(have), _count(by)
+    if not y or x % y or q - p or (p - q).total() > 1:
+        return None
+    return prod((p - q).elements(), start=x // y)
+
+
+def unlike(a: Iterable[Dim], b: Iterable[Dim]) -> set[Any]:
+    """The values in extents that stand in one of two shapes only."""
+    (_, p), (_, q) = _count(a), _count(b)
+    return set(symbols(*(p - q), *(q - p)))
+
+
+def _count(shape: Iterable[Dim]) -> tuple[int, Counter[Extent]]:
+    """The number of elements as a number times extents that no number divides."""
+    times, extents = 1, Counter[Extent]()
+    for d in shape:
+        part = d if isinstance(d, int) else math.gcd(d.const, *(k for _, k in d.terms))
+        times *= part
+        if not isinstance(d, int):
+            extents[d // part] += 1  # type: ignore[index]
+    return times, extents
 
 
 def _shown(v: Any) -> str:

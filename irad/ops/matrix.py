@@ -14,7 +14,7 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.core.types import Dim, Type, is_complex
-from irad.errors import IradTypeError, ShapeError
+from irad.errors import IradTypeError, ShapeError, UnsupportedError
 from irad.ops.array import broadcast, dot, index, iota, sum_, transpose_to, update_add, zeros
 from irad.ops.complex import conj, real
 from irad.ops.constant import const
@@ -170,6 +170,8 @@ def square(t: Type, what: str) -> Dim:
 def check_float(t: Type, what: str) -> None:
     if t.dtype not in ("f32", "f64", "c64", "c128"):
         raise IradTypeError(f"{what} wants float32, float64, complex64 or complex128, got {t}")
+    if not all(isinstance(d, int) for d in t.shape[-2:]):  # what decides them may be made known
+        raise UnsupportedError(f"{what} of matrices whose extents are known at run time only ({t})")
 
 
 def info_type(t: Type) -> Type:

@@ -239,10 +239,62 @@ def test_wrong_names_and_axes() -> None:
 
 def test_what_shapes_the_program_is_constant() -> None:
     """Where Python needs an extent, code is made for each."""
-    c = irad.compile(lambda x, y: np.sum(x.reshape(2, len(x) // 2)[0] * y[0]), dynamic=True)
+    c = irad.compile(lambda x, y: np.fft.fft(x)[0].real * y[0], dynamic=True)
     for n in (40, 44):
-        assert c(np.ones(n), np.ones(50)) == n // 2
+        assert c(np.ones(n), np.ones(50)) == n
     assert [v.arguments for v in c.versions] == [("f64[40]", "f64[n]"), ("f64[44]", "f64[n]")]
+
+
+def diagonals(a: Any, x: Any) -> Any:
+    b = a * 1.0
+    np.fill_diagonal(b, 2.0)
+    return np.trace(a, 1) + np.sum(np.diagonal(a) ** 2) + np.sum(np.diag(x, -2)[2:, :-2] @ x) + np.sum(b @ np.diag(a, 3)[0])
+
+
+def parts(a: Any, x: Any) -> Any:
+    pairs, (p, q, r) = np.append(x, x).reshape(-1, 2), np.array_split(x, 3)
+    top, bottom = np.vsplit(np.append(a, a, axis=0), 2)
+    return np.sum(pairs[:, 0] * pairs[:, 1] ** 2) + np.sum(p) * np.sum(q) + np.sum(r**2) + np.sum(top * bottom)
+
+
+def reshapes(b: Any, x: Any) -> Any:
+    flat = b.reshape(len(b), -1)
+    blocks = flat.reshape(-1, 2, 3, 2).max(axis=2) + np.tanh(flat).reshape(b.shape[0], 6, 2)[:, :2]
+    return np.sum(blocks**2) + np.sum(np.kron(x, np.array([1.0, 2.0])) ** 3) + np.sum(np.append(x, x).reshape(2, -1)[0] * x)
+
+
+def comprehensions(a: Any, x: Any) -> Any:
+    rows = np.stack([row / (1.0 + row @ row) for row in a])
+    return (
+        np.sum(np.array([np.sin(t) * t for t in x]) @ rows)
+        + np.max([abs(t) for t in x])
+        + np.mean([x[i] * x[i - 1] for i in range(len(x))])
+    )
+
+
+@pytest.mark.parametrize("f", [diagonals, parts, reshapes, comprehensions])
+def test_one_version_for_all_sizes(f: Any) -> None:
+    c, r = (
+        irad.compile(f, argnums=(0, 1), dynamic={"x": 0, "b" if f is reshapes else "a": 0 if f is reshapes else (0, 1)}),
+        np.random.default_rng(2),
+    )
+    for n in (40, 33, 34, 65, 33):
+        args = r.standard_normal((n, 3, 4) if f is reshapes else (n, n)), r.standard_normal(n)
+        value, slopes = c.value_and_grad(*args)
+        assert np.isclose(value, f(*args), rtol=1e-11)
+        for k, slope in enumerate(slopes):
+            along = r.standard_normal(slope.shape)
+            assert np.isclose(np.sum(slope * along), _by_differences(f, args, k, along), rtol=1e-4, atol=1e-5)
+    assert len(c.versions) == 1
+
+
+def test_an_extent_that_must_be_known_is_the_only_one() -> None:
+    f = lambda a: np.sum(a.reshape(len(a), 4, 2, 4, 2).max(axis=(2, 4)) ** 2)
+    c = irad.compile(f, dynamic=True)
+    for n in (40, 50):
+        a = np.random.default_rng(n).standard_normal((n, 8, 8))
+        assert np.isclose(c(a), f(a), rtol=1e-12)
+    assert [v.arguments for v in c.versions] == [("f64[n,8,8]",)]
 
 
 def test_small_extents_are_known_in_the_code() -> None:

@@ -205,9 +205,14 @@ def test_a_selection_is_split_at_indices(at: Any) -> None:
     assert irad.compile(f)(SELECTED) == f(SELECTED)
 
 
-def test_a_selection_is_not_split_into_equal_parts() -> None:
-    with pytest.raises(irad.UnsupportedError, match="give the indices"):
-        irad.compile(lambda x: np.split(x[x > 0], 2))(SELECTED)
+def test_a_selection_is_split_into_parts() -> None:
+    f = lambda x: [np.sum(part) * (k + 1) for k, part in enumerate(np.array_split(x[x > 0], 3))]
+    for x in (SELECTED, SELECTED[1:], SELECTED[1:5]):
+        assert irad.compile(f)(x) == f(x)
+    halves = irad.compile(lambda x: np.subtract(*np.split(x[x > 0], 2)))
+    assert halves(SELECTED).tolist() == [1.0 - 4.0, 3.0 - 6.0]
+    with pytest.raises(ValueError, match="array split does not result in an equal division"):
+        halves(SELECTED[1:])
 
 
 def test_phases_of_a_selection_and_of_a_period_that_is_an_argument() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.types import DTYPES, Dim
+from irad.core.types import DTYPES, Dim, quotient
 from irad.errors import IradValueError, ShapeError, UnsupportedError
 from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.shape import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, ravel, transpose
@@ -30,6 +30,7 @@ from irad.frontend.values.arr import (
 from irad.frontend.values.index import getitem
 from irad.ops.array import concat, dim_value, reshape_to, slice_axis
 from irad.ops.control import raise_if
+from irad.ops.elementwise import minimum
 from irad.ops.intervals import dim_interval
 
 # ---- joining -------------------------------------------------------------------------------------------------------
@@ -210,12 +211,18 @@ def cuts(indices_or_sections: Any, n: Dim, exact: bool) -> list[Any]:
     if isinstance(indices_or_sections, (list, tuple, np.ndarray)):
         return list(indices_or_sections)
     k = static_int(indices_or_sections, "the number of parts")
-    if not isinstance(n, int):
-        raise UnsupportedError("splitting an axis of run-time extent into equal parts: give the indices")
     if k <= 0:
         raise IradValueError("number sections must be larger than 0.")
+    unequal = "array split does not result in an equal division"
+    if not isinstance(n, int):
+        size, known = dim_value(n), quotient((n,), (k,))
+        part, more = size // k if known is None else dim_value(known), size % k
+        if exact and known is None:
+            raise_if(more > 0, exc="ValueError", message=unequal)
+        equal = exact or known is not None
+        return [Arr(part * j if equal else part * j + minimum(more, j), weak=True) for j in range(1, k)]
     if exact and n % k:
-        raise IradValueError("array split does not result in an equal division")
+        raise IradValueError(unequal)
     sizes = [n // k + (j < n % k) for j in range(k)]
     return [sum(sizes[:j]) for j in range(1, k)]
 

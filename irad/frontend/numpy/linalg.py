@@ -9,7 +9,7 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.core.types import Dim, Type
-from irad.errors import IradValueError, PythonValueError, ShapeError, UnsupportedError
+from irad.errors import IradValueError, PythonValueError, ShapeError
 from irad.frontend.numpy.complex import conj
 from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.join import stack
@@ -32,13 +32,13 @@ from irad.frontend.values.arr import (
     size_of,
     static_int,
 )
-from irad.frontend.values.extents import decided_by_data, equal
+from irad.frontend.values.extents import equal
 from irad.frontend.values.index import getitem
 from irad.frontend.values.reshapes import in_shape
 from irad.ops.array import dim_value, iota, reshape_to, transpose_to
 from irad.ops.array import dot as dot_op
-from irad.ops.elementwise import minimum
-from irad.ops.intervals import affine_of
+from irad.ops.elementwise import maximum, minimum
+from irad.ops.intervals import affine_of, dim_interval
 
 
 def _pair(name: str, a: Any, b: Any) -> tuple[Value, Value]:
@@ -257,25 +257,25 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Arr:
         raise IradValueError("axis1 and axis2 cannot be the same")
     rest = [m for m in range(x.ndim) if m not in (i, j)]
     moved = Arr(transpose_to(x.value, (*rest, i, j)))
-    if k == 0 and decided_by_data(*moved.shape[-2:]):
-        lengths = moved.shape[-2:]
-        least = lengths[0] if equal(*lengths) else affine_of(minimum(*map(dim_value, lengths)))
-        every = Arr(iota(type=Type("i64", (least,)), axis=0))
-        return getitem(moved, (Ellipsis, every, every))
-    rows, cols = (static_int_dim(d) for d in moved.shape[-2:])
-    n = max(0, min(rows - max(-k, 0), cols - max(k, 0)))
-    at = np.arange(n)
-    return getitem(moved, (Ellipsis, at + max(-k, 0), at + max(k, 0)))
+    rows, cols = moved.shape[-2:]
+    return getitem(moved, (Ellipsis, *diagonal_places(rows, cols, k)))
+
+
+def diagonal_places(rows: Dim, cols: Dim, k: int) -> tuple[Any, Any]:
+    """Where the elements of a diagonal stand along both axes: positions that are known, or of a number known at run time."""
+    down, right = max(-k, 0), max(k, 0)
+    height, width = rows - down, cols - right
+    if isinstance(height, int) and isinstance(width, int):
+        at = np.arange(max(0, min(height, width)))
+        return at + down, at + right
+    length = height if equal(height, width) else affine_of(minimum(dim_value(height), dim_value(width)))
+    if dim_interval(length)[0] < 0:
+        length = affine_of(maximum(dim_value(length), 0))
+    every = iota(type=Type("i64", (length,)), axis=0)
+    return tuple(Arr(every + by) if by else Arr(every) for by in (down, right))  # type: ignore[return-value]
 
 
 @numpy("linalg.diagonal", view=True)
 def linalg_diagonal(x: Any, /, *, offset: Any = 0) -> Arr:
     """np.linalg.diagonal: of the last two axes."""
     return diagonal(x, offset, -2, -1)
-
-
-def static_int_dim(d: Dim) -> int:
-    """A static extent. Raises UnsupportedError for a run-time one."""
-    if not isinstance(d, int):
-        raise UnsupportedError(f"a diagonal of an axis of run-time extent {d}: slice it to a static extent first")
-    return d

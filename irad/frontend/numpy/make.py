@@ -9,10 +9,10 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.core.types import Dim, Extent, Type, is_float
-from irad.errors import IradValueError, UnsupportedError
+from irad.errors import IradValueError
 from irad.frontend.numpy.elementwise import apply_ufunc, convert
 from irad.frontend.numpy.join import stack
-from irad.frontend.numpy.linalg import diagonal
+from irad.frontend.numpy.linalg import diagonal, diagonal_places
 from irad.frontend.numpy.shape import moveaxis, ravel, shape_argument
 from irad.frontend.registry import numpy
 from irad.frontend.values.arr import (
@@ -312,13 +312,9 @@ def diag(v: Any, k: Any = 0) -> Arr:
     if x.ndim != 1:
         raise IradValueError("Input must be 1- or 2-d.")
     offset = static_int(k, "k")
-    n = x.shape[0]
-    m = n + abs(offset)
+    m = of_new_array(x.shape[0] + abs(offset))
     place = const(value=0, type=Type(x.name, (m, m)))
-    if not isinstance(n, int):
-        raise UnsupportedError("np.diag of an array of run-time extent")
-    at = np.arange(n)
-    return Arr(setitem(Arr(place), (at + max(-offset, 0), at + max(offset, 0)), x))
+    return Arr(setitem(Arr(place), diagonal_places(m, m, offset), x))
 
 
 @numpy("diagflat")

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.affine import divisible
-from irad.core.types import Dim, Extent
+from irad.core.types import Dim, quotient, unlike
 from irad.errors import IradValueError, ShapeError, UnsupportedError
 from irad.frontend.registry import ATTRIBUTES, METHODS, VIEWS, method, numpy
 from irad.frontend.values.arr import (
@@ -28,8 +27,7 @@ from irad.frontend.values.arr import (
     static_int,
     static_value,
 )
-from irad.frontend.values.extents import decided_by_data
-from irad.frontend.values.reshapes import in_shape
+from irad.frontend.values.reshapes import gathers, in_shape
 from irad.ops.array import dim_value, reshape_to, slice_axis, transpose_to
 from irad.ops.control import raise_if
 from irad.ops.elementwise import logical_or, maximum
@@ -55,17 +53,21 @@ def _fill_minus_one(have: tuple[Dim, ...], shape: tuple[Dim, ...]) -> tuple[Dim,
     words = f"cannot reshape array of shape {show_shape(have)} into shape {show_shape(shape)}"
     if shape.count(-1) > 1:
         raise ShapeError("can only specify one unknown dimension")
-    total, rest = size_of(have), size_of(d for d in shape if d != -1)
+    given = [d for d in shape if d != -1]
+    known = quotient(have, given) if all(dim_interval(d)[0] > 0 for d in given) else None
+    total, rest = size_of(have), size_of(given)
     if isinstance(total, int) and isinstance(rest, int):
         if rest == 0 or total % rest:
             raise ShapeError(words)
         free: Dim = total // rest
-    elif isinstance(total, Extent) and isinstance(rest, int) and rest and total.const % rest == 0 and divisible(total, rest):
-        free = total // rest
+    elif known is not None:
+        free = known
     elif total == rest:
         free = 1
-    elif not decided_by_data(*have, *(d for d in shape if d != -1)):
-        raise UnsupportedError(words + ": with a run-time extent, -1 must stand for one of the extents there are")
+    elif not gathers(have, given):
+        e = UnsupportedError(words + ": with a run-time extent, -1 must stand for one of the extents there are")
+        e.sources = unlike(have, given)
+        raise e
     else:
         size, part = dim_value(total), dim_value(rest)
         bad = logical_or(part < 1, (part * (size // maximum(part, 1))) < size)

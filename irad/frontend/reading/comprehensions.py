@@ -329,12 +329,13 @@ def tabulated(r: Reader, node: ast.GeneratorExp) -> Any:
     g = generator_expression(r, node)
     if isinstance(g, Stream):
         return collected(r, g)
-    seq, by_data = g.seq, isinstance(g.seq.length, Arr) and decided_by_data(as_dim(g.seq.length))
-    if g.element is not None and seq.rolls and (by_data or (isinstance(seq.length, int) and seq.length > 8)):
-        made = _attempted(r, lambda: table(r, seq.length, g.element))
+    seq, n = g.seq, g.seq.length
+    unknown = isinstance(n, Arr) and (decided_by_data(as_dim(n)) or not r.from_arguments(n))
+    if g.element is not None and seq.rolls and (unknown or (isinstance(n, int) and n > 8)):
+        made = _attempted(r, lambda: table(r, n, g.element))
         if made is not None:
             return made
-    return r.items(g) if not by_data or g.stream is None else collected(r, g.stream())
+    return r.items(g) if not unknown or g.stream is None else collected(r, g.stream())
 
 
 def _attempted(r: Reader, body: Callable[[], Any]) -> Any:

@@ -11,6 +11,7 @@ from irad.core.once import COMPILER, import_later
 from irad.core.types import DTYPES
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.numpy.elementwise import AT
+from irad.frontend.numpy.linalg import diagonal_places
 from irad.frontend.numpy.table import add_at, lookup
 from irad.frontend.reader import Reader
 from irad.frontend.reading.numpy_calls import function_operand
@@ -64,6 +65,9 @@ def _copyto(r: Reader, dst: Any, src: Any, casting: Any = "same_kind", where: An
 
 def _fill_diagonal(r: Reader, a: Any, val: Any, wrap: bool = False) -> None:
     """a.flat[:end:step] = val, repeated as need be."""
+    if isinstance(a, Array) and len(a.shape) == 2 and not (a.type.static or wrap or shape_of(r.operand(val))):
+        r.setitem(a, tuple(map(r.wrap, diagonal_places(*a.shape, 0))), val)
+        return
     shape = tuple(static_int(d, "an extent of the array of np.fill_diagonal") for d in r.getattr(a, "shape"))
     if len(shape) < 2:
         raise IradValueError("array must be at least 2-d")

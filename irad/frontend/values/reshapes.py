@@ -1,7 +1,7 @@
 """Arrays in another shape where extents are known at run time only.
 
-Where no more than axes of extent 1 come and go it is a reshape; else elements are gathered: those of the axes between what both shapes
-have in front and behind.
+Where both shapes are seen to have as many elements it is a reshape; else elements are gathered: those of the axes between what both
+shapes have in front and behind.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irad.core.ir import Value
-from irad.core.types import Dim, Type
+from irad.core.types import Dim, Type, same_count, unlike
+from irad.errors import UnsupportedError
 from irad.frontend.values.arr import Arr, retype_extents, show_shape, size_of
 from irad.frontend.values.extents import decided_by_data, equal, require
 from irad.frontend.values.index import getitem
@@ -18,14 +19,23 @@ from irad.ops.constant import scalar
 from irad.ops.intervals import bound, dim_interval
 
 
+def gathers(have: Sequence[Dim], want: Sequence[Dim]) -> bool:
+    """Are elements gathered where it is not seen that both shapes have as many? Not where extents that are known would do, but
+    for those of one axis, which stand at positions that take no division."""
+    return sum(d != 1 for d in have) == 1 or decided_by_data(*have, *want)
+
+
 def in_shape(x: Value, shape: Sequence[Dim]) -> Value:
     """x in C order in another shape. That it has as many elements is checked at run time, where that is not known."""
     have, want = x.type.shape, tuple(shape)
-    without = lambda dims: [d for d in dims if d != 1]
-    if (x.type.static and all(isinstance(d, int) for d in want)) or without(have) == without(want):
+    if (x.type.static and all(isinstance(d, int) for d in want)) or same_count(have, want):
         return reshape_to(x, want)
-    if not decided_by_data(*have, *want):  # what decides them may be made known
-        return reshape_to(x, want)
+    if not gathers(have, want):
+        try:
+            return reshape_to(x, want)
+        except UnsupportedError as e:
+            e.sources = unlike(have, want)  # which may be made known
+            raise
     words = f"cannot reshape array of shape {show_shape(have)} into shape {show_shape(want)}"
     require(size_of(have), size_of(want), words, "ValueError", empty=True)
     front = next((k for k, (a, b) in enumerate(zip(have, want)) if not equal(a, b)), min(len(have), len(want)))
@@ -34,6 +44,8 @@ def in_shape(x: Value, shape: Sequence[Dim]) -> Value:
     inner, outer = have[front : len(have) - back], want[front : len(want) - back]
     if not inner or not outer:  # what one has besides is of extent 1
         return reshape_to(x, want)
+    if len(inner) == 1 and inner[0] != 1 and same_count(outer, (size := size_of(outer),)):
+        return reshape_to(retype_extents(x, (*want[:front], size, *want[len(want) - back :])), want)
     flat = scalar(0, "i64")
     for k in range(len(outer)):
         step = size_of(outer[k + 1 :])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Value, emit
-from irad.core.types import Dim, Extent, Type
+from irad.core.types import Dim, Extent, Type, same_count
 from irad.errors import IradTypeError, ShapeError, UnsupportedError
 from irad.ops.constant import const
 from irad.ops.core import OPS, Op
@@ -98,9 +98,9 @@ def _infer_reshape(t: Type, *, shape: tuple[Dim, ...]) -> tuple[Type, ...]:
     if t.static and new.static:
         if t.size != new.size:
             raise ShapeError(f"cannot reshape {t} ({t.size} elements) to shape {_shape_text(shape)} ({new.size} elements)")
-    elif [d for d in t.shape if d != 1] != [d for d in shape if d != 1]:
+    elif not same_count(t.shape, shape):
         raise UnsupportedError(
-            f"cannot reshape {t} to shape {_shape_text(shape)}: with run-time extents only axes of extent 1 come and go"
+            f"cannot reshape {t} to shape {_shape_text(shape)}: that it has as many elements is not seen from its run-time extents"
         )
     return (new,)
 
