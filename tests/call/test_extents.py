@@ -248,7 +248,7 @@ def test_what_shapes_the_program_is_constant() -> None:
 def diagonals(a: Any, x: Any) -> Any:
     b = a * 1.0
     np.fill_diagonal(b, 2.0)
-    return np.trace(a, 1) + np.sum(np.diagonal(a) ** 2) + np.sum(np.diag(x, -2)[2:, :-2] @ x) + np.sum(b @ np.diag(a, 3)[0])
+    return np.trace(a, 1) + np.sum(np.diagonal(a) ** 2) + np.sum(np.diag(x, -2)[2:, :-2] @ x) + np.sum(b * np.diag(a, 3)[0])
 
 
 def parts(a: Any, x: Any) -> Any:

@@ -329,9 +329,8 @@ def tabulated(r: Reader, node: ast.GeneratorExp) -> Any:
     g = generator_expression(r, node)
     if isinstance(g, Stream):
         return collected(r, g)
-    seq, n = g.seq, g.seq.length
-    unknown = isinstance(n, Arr) and (decided_by_data(as_dim(n)) or not r.from_arguments(n))
-    if g.element is not None and seq.rolls and (unknown or (isinstance(n, int) and n > 8)):
+    unknown = isinstance(n := g.seq.length, Arr) and (decided_by_data(as_dim(n)) or not r.from_arguments(n))
+    if g.element is not None and g.seq.rolls and (unknown or (isinstance(n, int) and n > 8)):
         made = _attempted(r, lambda: table(r, n, g.element))
         if made is not None:
             return made
