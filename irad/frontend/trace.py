@@ -17,7 +17,7 @@ from irad.core.room import ONCE, Outgrown, level
 from irad.core.room import at as room_at
 from irad.core.structured import Structured
 from irad.core.tree import TreeDef, flatten, is_leaf
-from irad.core.types import I64, Extent, Type
+from irad.core.types import I64, Dim, Type
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.activations import HELD, REAL, THEMSELVES, WHOLE, OfObjects, Restart, Spectra, spectra
 from irad.frontend.arguments import Arguments, definition
@@ -222,12 +222,16 @@ class _Attempt:
         # loops are written out where known numbers alone do not help: so few trips may depend on them
         return Restart(fix) if fix - self.fixed else Restart(fix, loops)
 
-    def unclear(self, *extents: Extent) -> None:
-        """Ints of the arguments that alone decide whether two lengths are equal, or 1, are constants, unless they vary."""
-        found = {v for v in Type("f64", extents).symbols for v in self.reader.sources_of_number(v)}
+    def unclear(self, extents: Sequence[Dim], needed: bool) -> bool:
+        """Ints of the arguments that alone decide whether lengths fit together are constants, unless they vary and need not be. Do sizes
+        of the arguments alone decide it?"""
+        found = {v for v in Type("f64", tuple(extents)).symbols for v in self.reader.sources_of_number(v)}
         leaves = {self.reader.leaf_of.get(v, ("", None)) for v in found}
-        if leaves and all(kind == "arg" and k not in self.varying and type(self.leaves[k]) is int for kind, k in leaves):
+        if leaves and all(
+            kind == "arg" and (needed or k not in self.varying) and type(self.leaves[k]) is int for kind, k in leaves
+        ):
             raise Restart(frozenset(leaves))
+        return bool(leaves) and all(kind == "extent" for kind, _ in leaves)
 
     # ---- results ----
 

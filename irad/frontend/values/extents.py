@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import numpy as np
 
@@ -27,12 +26,18 @@ from irad.ops.text import escaped
 UNBOUNDED = 2**28  # extents that may be as large: what bounds them does not bound memory
 _STEPS = 64  # nodes compared for one question
 
-_told: ContextVar[Callable[..., Any]] = ContextVar("told", default=lambda *extents: None)
+_told: ContextVar[Callable[[Sequence[Dim], bool], bool]] = ContextVar("told", default=lambda extents, needed: False)
+
+
+def undecided(extents: Sequence[Dim], needed: bool = False) -> bool:
+    """Only the run time knows whether these extents fit together: do sizes of the arguments alone decide it? `needed`: ints that do
+    are constants, though they vary."""
+    return _told.get()(extents, needed)
 
 
 @contextmanager
-def unclear(told: Callable[..., Any]) -> Iterator[None]:
-    """`told` is called with two extents of which only the run time knows whether they are equal, or one of them is 1."""
+def unclear(told: Callable[[Sequence[Dim], bool], bool]) -> Iterator[None]:
+    """`told` is called by `undecided`."""
     token = _told.set(told)
     try:
         yield
@@ -140,7 +145,7 @@ def joint(a: Dim, b: Dim, message: str) -> Dim:
         return a
     first, second = may_be_one(a), may_be_one(b)
     if first and second:
-        _told.get()(a, b)
+        undecided((a, b))
     require(a, b, message, "ValueError", [d for d, free in ((a, first), (b, second)) if free])
     if not first:
         return a

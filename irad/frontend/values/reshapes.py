@@ -12,7 +12,7 @@ from irad.core.ir import Value
 from irad.core.types import Dim, Type, same_count, unlike
 from irad.errors import UnsupportedError
 from irad.frontend.values.arr import Arr, retype_extents, show_shape, size_of
-from irad.frontend.values.extents import decided_by_data, equal, require
+from irad.frontend.values.extents import decided_by_data, equal, require, undecided
 from irad.frontend.values.index import getitem
 from irad.ops.array import broadcast_to, dim_value, iota, reshape_to
 from irad.ops.constant import scalar
@@ -22,7 +22,8 @@ from irad.ops.intervals import bound, dim_interval
 def gathers(have: Sequence[Dim], want: Sequence[Dim]) -> bool:
     """Are elements gathered where it is not seen that both shapes have as many? Not where extents that are known would do, but
     for those of one axis, which stand at positions that take no division."""
-    return sum(d != 1 for d in have) == 1 or decided_by_data(*have, *want)
+    of_sizes = undecided([d for d in (*have, *want) if not isinstance(d, int)], needed=True)
+    return of_sizes and sum(d != 1 for d in have) == 1 or decided_by_data(*have, *want)
 
 
 def in_shape(x: Value, shape: Sequence[Dim]) -> Value:
