@@ -221,7 +221,7 @@ def _of_ints(native: Any, pair: Callable[[Reader, Any, Any], Any], empty: int) -
             if isinstance(x, Arr) and x.name[0] not in "iub" or isinstance(x, float):
                 raise IradTypeError(f"math.{native.__name__} wants integers, got {describe(x)}")
             total = pair(r, total, BUILTINS[int](r, x))
-        return total
+        return r.operator("abs", total)  # NumPy's of -2**63 and 0 is -2**63, where Python's does not fit
 
 
 def _gcd(r: Reader, x: Any, y: Any) -> Any:

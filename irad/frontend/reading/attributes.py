@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import CODE, found_in_class, is_library, is_value
+from irad.core.foreign import CODE, found_in_class, is_library, is_mapped, is_value
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.core.structured import Bytes, Structured
@@ -22,7 +22,7 @@ from irad.frontend.control.varying import split
 from irad.frontend.numpy import views
 from irad.frontend.numpy.table import ATTRIBUTES, METHODS, nearest
 from irad.frontend.python.numbers import builtin
-from irad.frontend.reader import Reader
+from irad.frontend.reader import OWN, Reader
 from irad.frontend.reading.class_attributes import C_METHODS, has_attribute_dict, items_are_attributes, of_classes, set_class_attr
 from irad.frontend.reading.instances import (
     assigned_value,
@@ -245,6 +245,8 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
         raise UnsupportedError(
             f"attribute {name} of the {'class' if isinstance(obj, type) else 'module'} {obj.__name__} is assigned; keep it in an object"
         )
+    if is_mapped(obj) and not type(obj).MAPPED.__dictoffset__ and not r.frame.source.file.startswith(OWN):
+        raise AttributeError(f"'{type(obj).MAPPED.__name__}' object has no attribute '{name}'")
     set_instance_attr(r, obj, name, value)
 
 

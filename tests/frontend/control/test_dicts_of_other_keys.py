@@ -140,3 +140,34 @@ def test_a_recursion_that_known_numbers_do_not_end_is_refused() -> None:
 
     with pytest.raises(irad.UnsupportedError, match="structure"):
         irad.compile(lambda x: len(halved(x[0])))(X)
+
+
+def test_what_stands_for_a_dict_or_set_takes_no_attributes() -> None:
+    """An object on one path has them; a dict or set raises Python's AttributeError."""
+
+    class Node:
+        def __init__(self, v: Any) -> None:
+            self.v = v
+
+    def of_dicts(x: Any) -> Any:
+        o, q = Node(x[0]), {"leaf": 1.0}
+        for v in x:
+            q = {"leaf": v} if v > 0.5 else {"leaf": v, "more": 1.0}
+        if x[1] > 0.3:
+            q = o
+        if x[0] > 0.1:
+            q.v = x[2] * 2
+        return o.v
+
+    def of_sets(x: Any) -> Any:
+        q = {1, 2}
+        q.add(int(x[0] * 3))
+        q.v = 3.0  # type: ignore[attr-defined]
+        return len(q)
+
+    f = irad.compile(of_dicts)
+    assert f(np.array([0.5, 0.5, 0.2])) == 0.4 and f(np.array([0.05, 0.1, 0.9])) == 0.05
+    with pytest.raises(AttributeError, match="'dict' object has no attribute 'v'"):
+        f(np.array([0.5, 0.1, 0.9]))
+    with pytest.raises(AttributeError, match="'set' object has no attribute 'v'"):
+        irad.compile(of_sets)(np.array([0.5]))

@@ -90,6 +90,14 @@ def test_functions_of_more_numbers(f: Callable[..., Any], args: Any) -> None:
     assert agree(irad.compile(f)(*args), f(*args))
 
 
+def test_a_divisor_that_does_not_fit_is_an_error() -> None:
+    f, least = irad.compile(lambda a, b: math.gcd(a, b)), -(2**63)
+    assert f(least, 6) == 2 and f(6, least) == 2 and f(least, -1) == 1 and f(0, 0) == 0 and f(-12, 18) == 6
+    for a, b in ((least, 0), (0, least), (least, least)):
+        with pytest.raises(OverflowError):
+            f(a, b)
+
+
 def test_errors_say_what_to_write() -> None:
     for f, words in [(lambda x: math.gcd(x, 2), "wants integers")]:
         with pytest.raises(irad.IradError, match=words) as e:
