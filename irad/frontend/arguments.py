@@ -24,6 +24,7 @@ from irad.frontend.reader import OWN, Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.captures import RECORD, strides_of
 from irad.frontend.values.guards import INT32, Path
+from irad.frontend.values.layout import is_c
 from irad.frontend.values.objects import Array, Cell
 from irad.frontend.values.traced import GIVEN, VARYING, Leaf, RunTime, Sizes, Spec
 from irad.ops.control import raise_if
@@ -154,10 +155,11 @@ class Arguments:
         self.infos.append(Leaf(t, kind, len(self.r.params), strides=strides, steps=steps, int32=small))
         self.r.params.append(value)
         if kind == "ndarray":
-            array = Array(Cell(value, name, outside=True), strides=strides, frozen=frozen)
+            known = strides if t.static else None  # those of other sizes are others
+            array = Array(Cell(value, name, outside=True), strides=known, frozen=frozen)
             array.cell.stamp = 1
-            if isinstance(x, np.ndarray):
-                array.laid_out(strides)
+            if isinstance(x, np.ndarray) and (t.static or not is_c(x.shape, strides)):
+                array.laid_out(known)
             self.r.kept.cells.append(array.cell)
             self.r.captures.leaves[id(array)] = k, x
             self.objects.append(array)

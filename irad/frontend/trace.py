@@ -63,9 +63,9 @@ def trace(
 
     Arguments are trees of arrays, numbers or `Spec`s. `static`: numbers of argument leaves that are constants of the program;
     others become so where the program's structure depends on them. `live`: paths of captured ints that change from call to call.
-    `varying`: numbers of leaves that do, so that they are no constants where they need not be. `notes`: where to say what is decided. `rows`: long lists are returned as arrays, of which the caller makes lists. `extents`:
-    axes of argument leaves whose extents are parameters of the program; those that its structure depends on are constants all the
-    same. `objects`: what is returned or assigned in two places is one thing, and what is the caller's is itself, as a call of the
+    `varying`: numbers of leaves that do, so that they are no constants where they need not be. `notes`: where to say what is
+    decided. `rows`: long lists are returned as arrays, of which the caller makes lists. `extents`: axes of argument leaves whose
+    extents are parameters of the program; those that its structure depends on are constants all the same. `objects`: what is returned or assigned in two places is one thing, and what is the caller's is itself, as a call of the
     function gives it; else each place has leaves of its own. Raises `IradError` kinds at the user's line for what is not supported; exceptions that the user's own static code raises
     come out unchanged.
     """

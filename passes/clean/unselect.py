@@ -16,6 +16,7 @@ from irad.ops.core import OPS
 from irad.ops.elementwise import add, select
 from irad.ops.loop import neutral
 from irad.ops.mask import nonzero
+from irad.passes.rewrite import give_last
 
 _GATHER = ("g",)
 _MOST = 12.0  # what is computed of an element, in additions: finding and gathering it takes about as long
@@ -102,7 +103,7 @@ class _Selection:
             if n.out.type.shape == self.places.type.shape:
                 self.full[n.out] = out
             else:
-                b.nodes[-1] = b.nodes[-1].replace(outputs=n.outputs)
+                give_last(b.nodes, n.outputs)
             nodes += b.nodes
         return self.graph.replace(nodes=nodes)
 

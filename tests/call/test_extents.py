@@ -442,3 +442,23 @@ def test_results_with_one_extent_of_the_callers_and_one_that_is_computed() -> No
             x = np.random.default_rng(0).normal(size=shape)
             np.testing.assert_allclose(c(x), f(x), rtol=1e-14)
     assert {v.arguments for v in c.versions} == {("f64[n,m]",)}
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_stores_through_a_flat_view_are_seen_for_all_sizes(order: str) -> None:
+    """ravel of an array in C order is a view of it, of others a copy, whichever sizes the code was made at."""
+
+    def raised(m: Any) -> Any:
+        v = m.ravel()
+        v[-1] += 1.0
+        return v
+
+    c = irad.compile(raised, dynamic=True)
+    for shape in ((4, 6), (5, 6), (6, 6), (7, 9), (4, 7)):
+        m = np.asarray(np.random.default_rng(0).random(shape), order=order)  # type: ignore[call-overload]
+        want, got = m.copy(order="A"), m.copy(order="A")
+        with warnings.catch_warnings():
+            if order == "F":  # compiled for each shape
+                warnings.simplefilter("ignore", UserWarning)
+            np.testing.assert_array_equal(c(got), raised(want))
+        np.testing.assert_array_equal(got, want)

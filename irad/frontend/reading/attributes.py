@@ -22,7 +22,7 @@ from irad.frontend.control.varying import split
 from irad.frontend.numpy import views
 from irad.frontend.numpy.table import ATTRIBUTES, METHODS, nearest
 from irad.frontend.python.numbers import builtin
-from irad.frontend.reader import OWN, Reader
+from irad.frontend.reader import Reader
 from irad.frontend.reading.class_attributes import C_METHODS, has_attribute_dict, items_are_attributes, of_classes, set_class_attr
 from irad.frontend.reading.instances import (
     assigned_value,
@@ -245,7 +245,7 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
         raise UnsupportedError(
             f"attribute {name} of the {'class' if isinstance(obj, type) else 'module'} {obj.__name__} is assigned; keep it in an object"
         )
-    if is_mapped(obj) and not type(obj).MAPPED.__dictoffset__ and not r.frame.source.file.startswith(OWN):
+    if is_mapped(obj) and not type(obj).MAPPED.__dictoffset__ and r.place(r.frame.source.node) is not None:
         raise AttributeError(f"'{type(obj).MAPPED.__name__}' object has no attribute '{name}'")
     set_instance_attr(r, obj, name, value)
 

@@ -177,7 +177,11 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return r.call(fn.__origin__, args, kwargs)
     if isinstance(fn, functools.partial):
         return _partial(r, fn, args, kwargs)
-    if isinstance(fn, np.errstate) or getattr(fn, "__code__", None) is _IN_ERRSTATE and not fn.__module__.startswith("numpy."):
+    if (
+        isinstance(fn, np.errstate)
+        or getattr(fn, "__code__", None) is _IN_ERRSTATE
+        and not str(fn.__module__).startswith("numpy.")
+    ):
         return import_later("irad.frontend.reading.with_blocks").decorated(r, fn, args, kwargs)
     if isinstance(fn, np.vectorize):
         return r.vectorized(fn, args, kwargs)
