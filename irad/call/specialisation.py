@@ -49,7 +49,7 @@ class Specialisation:
 
     def direct(self, fn: Any) -> entry.Program | None:
         """How calls run without Python code; None if they cannot."""
-        if outgrown(self.native):
+        if outgrown(self.native) or self.traced.ended is not None:
             return None
         self.entry = write(self.traced, self.conditions, self.native, fn, self.raiser, self.donated)
         return self.entry
@@ -96,8 +96,15 @@ class Specialisation:
             for a, m in zip(targets, t.mutated):
                 if m.index in kept:
                     a[...] = kept[m.index]
+            if t.ended in kept:
+                self._given(kept, fn, leaves, rest, given)
         for a, m in zip(targets, t.mutated):
             a[...] = out[m.index]
+        return self._given(out, fn, leaves, rest, given)
+
+    def _given(self, out: Any, fn: Any, leaves: Leaves, rest: Sequence[Any], given: Any) -> Any:
+        """What the function returns, once all that it assigns is assigned; `out`: results of the native code by their numbers."""
+        t = self.traced
         for k, axes in t.turned.items():
             out[k] = out[k].transpose(axes)
         made: list[Any] = []

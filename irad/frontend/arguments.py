@@ -199,6 +199,7 @@ def definition(fn: Any) -> Loc | None:
     """Where a function begins."""
     while getattr(fn, "__wrapped__", None) is not None:
         fn = fn.__wrapped__
+    fn = vars(fn).get("__init__") if isinstance(fn, type) else fn
     code = getattr(getattr(fn, "__func__", fn), "__code__", None)
     return None if code is None or code.co_filename.startswith(OWN) else Loc(code.co_filename, code.co_firstlineno)
 

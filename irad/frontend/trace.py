@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from irad.core.foreign import State, asked_of_classes
@@ -36,7 +37,8 @@ from irad.frontend.values.objects import AliasError, Array, Cell, Maybe, Poison,
 from irad.frontend.values.traced import Mutation, Result, Sizes, Spec, Traced, Write
 from irad.frontend.values.unfit import UNFIT, unfit
 from irad.ops.array import transpose_to
-from irad.ops.control import raise_if
+from irad.ops.constant import scalar
+from irad.ops.control import raise_if, shown
 from irad.ops.core import effects
 from irad.ops.elementwise import logical_or
 
@@ -131,6 +133,7 @@ class _Attempt:
         self.numbers: dict[int, int] = {}  # arrays of the caller that change -> results that are their final contents
         self.mutated: list[tuple[tuple[str, Any], int]] = []  # where they are found, with those results
         self.apart: list[tuple[str, Any]] = []  # where arrays are found that may overlap no others
+        self.ends: Callable[[], None] | None = None  # emits what is raised in the end, whatever the data
 
     def run(self, name: str) -> Traced:
         r = self.reader
@@ -152,6 +155,7 @@ class _Attempt:
                     raise e.at(definition(self.fn)) from e.__cause__
                 out = None
             except Dead:
+                self._raised_last(b)
                 out = None
             except Exception as e:
                 if not self._raised_late(b, e):
@@ -166,6 +170,7 @@ class _Attempt:
                 out_tree, results = outcome.take(out)
                 self._changed()
                 writes = written_back(r, put, outcome, self._result)
+                ended = None if self.ends is None else self._end(b, bool(writes))
                 self.once = rely_on_others(self.reader)
             except IradError as e:
                 if e.site is not None and (again := self._restart(e)) is not None:
@@ -174,7 +179,7 @@ class _Attempt:
         nodes = tuple(b.nodes)
         for cls, asked in self.classes.items():
             r.captures.guard(Path(Fixed(cls)), "state", State(cls, asked))
-        return self._traced(name, nodes, results, out_tree, writes, outcome.made)
+        return replace(self._traced(name, nodes, results, out_tree, writes, outcome.made), ended=ended)
 
     def _with_real_spectra(self) -> Restart | None:
         """Read it again with real eigenvalues: the error may be that they are complex."""
@@ -186,13 +191,36 @@ class _Attempt:
 
     def _raised_late(self, b: Builder, e: Exception) -> bool:
         """Raise at run time what reading raised after the program has done something: raised under a condition, printed, or
-        stored into an array of the caller."""
+        stored into an array of the caller or changed something else outside."""
         if not of_the_program(e):
             return False
-        if not self.reader.kept.contents() and not any(effects(n) != "none" for n in b.nodes[self.checked :]):
+        r = self.reader
+        changed = r.kept.contents() or any(True for _ in chain(r.outside.assigned(), r.outside.held()))
+        if not changed and not any(effects(n) != "none" for n in b.nodes[self.checked :]):
             return False
-        raise_as(self.reader, e)
+        del r.frames[1:]
+        self.ends = lambda: raise_as(r, e)
         return True
+
+    def _raised_last(self, b: Builder) -> None:
+        """Where the last node raises whatever the data, it is to stand after what is assigned outside."""
+        *_, before, n = (None, *b.nodes)
+        if n.op is raise_if and before is not None and before.outputs == n.inputs[:1] and before.attrs.get("value") is True:
+            del self.reader.frames[1:], b.nodes[-1]
+            self.ends = lambda: raise_if(n.inputs[0], *shown(n), exc=n.attrs["exc"], message=n.attrs["message"])
+
+    def _end(self, b: Builder, writes: bool) -> int | None:
+        """Raise in the end what the program always raises. What it assigns outside before is there then: all results are kept, with
+        one more, whose number this gives, that no other raise keeps."""
+        assert self.ends is not None
+        if not writes:
+            self.ends()
+            return None
+        ended = self._value(scalar(True, "bool"))
+        self.numbers |= {-1 - k: k for k in range(len(self.values))}
+        b.kept = lambda: {-1 - k: v for k, v in enumerate(self.values)}
+        self.ends()
+        return ended
 
     def _restart(self, e: IradError) -> Restart | None:
         """What to fix so that the numbers which an error is about are known, or which loops to follow arrays in; None if nothing helps."""

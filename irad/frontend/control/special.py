@@ -29,6 +29,8 @@ def special_method(r: Reader, x: Any, name: str, absent: bool = False) -> Any:
     with `absent` on there being none."""
     method = python_method(x, name)
     if method is None:
+        if is_instance(x):
+            refuse_object(type(x), name)
         if absent and is_instance(x) and not isinstance(x, type):
             rely_on(r, type(x), name)
         return None
@@ -48,10 +50,15 @@ def class_with_bases(captures: Captures, cls: Any) -> None:
 
 
 def refuse_object(cls: type, dunder: str) -> None:
-    """Refuse an operator of a class that is an object with a `__call__` in Python, such as that of a package for multiple dispatch."""
+    """Refuse a special method that is a property, or an object with a `__call__` in Python, such as that of a package for multiple
+    dispatch."""
     found = found_in_class(cls, dunder)
     of_python = isinstance(found_in_class(type(found), "__call__"), types.FunctionType)
-    if of_python and not isinstance(found, (types.FunctionType, type)):
+    if (
+        of_python
+        and not isinstance(found, (types.FunctionType, type))
+        or isinstance(found, (property, functools.cached_property))
+    ):
         raise UnsupportedError(
             f"{dunder} of class {cls.__name__} is an object of class {type(found).__name__}, which compiled code does not call; define it by def"
         )

@@ -353,9 +353,9 @@ def truth(r: Reader, x: Any) -> Any:
     method = special_method(r, x, "__bool__", absent=True)
     if method is not None:
         found = r.call(method, [])
-        if not (
-            isinstance(found, (bool, Nullable, Poison)) or isinstance(found, Arr) and found.name == "bool" and _pythons(found)
-        ):
+        if isinstance(found, Arr) and found.name == "bool" and found.mixed and not found.weak:
+            raise UnsupportedError(_MIXED)
+        if not (isinstance(found, (bool, Nullable, Poison)) or isinstance(found, Arr) and found.name == "bool" and found.weak):
             raise TypeError(f"__bool__ should return bool, returned {full_name(found)}")
         return r.truth(found)
     if special_method(r, x, "__len__", absent=True) is not None:
@@ -367,9 +367,10 @@ def truth(r: Reader, x: Any) -> Any:
     return bool(x)
 
 
-def _pythons(x: Arr) -> bool:
-    """Is it Python's number, on one path at least?"""
-    return x.weak or x.mixed
+_MIXED = (
+    "__bool__ gives Python's bool on one path, and NumPy's on another, where Python raises TypeError: write `return bool(...)`, "
+    "or make the numbers it compares float(...) on both"
+)
 
 
 def _always_true(x: Any) -> bool:

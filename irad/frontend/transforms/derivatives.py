@@ -62,12 +62,12 @@ def apply_transform(r: Reader, t: Transform, args: list[Any], kwargs: dict[str, 
                 f"hvp(f) takes a point and a vector, f's arguments and v: {len(args)} given; write irad.hvp(f)(x, v)"
             )
         *primals, v = args
-        gradient = Native(lambda *xs: _gradient(r, fun, list(xs), kwargs, 0, False, "reverse")[1])
+        gradient = Native(lambda *xs: _gradient(r, fun, list(xs), kwargs, 0, False, "reverse", kind)[1])
         return apply_jvp(r, gradient, primals, [v, *[None] * (len(primals) - 1)])[1]
     fun, args, kwargs, argnums = by_position(r, fun, args, kwargs, argnums)
     if kind in ("jacobian", "hessian"):
         return _second_or_jacobian(r, kind, fun, args, kwargs, argnums, has_aux, mode)
-    out, grads = _gradient(r, fun, args, kwargs, argnums, has_aux, mode)
+    out, grads = _gradient(r, fun, args, kwargs, argnums, has_aux, mode, kind)
     if kind == "value_and_grad":
         return out, grads
     return (grads, out[1]) if has_aux else grads
@@ -80,7 +80,7 @@ def _second_or_jacobian(
     main, aux = _without_aux(r, fun, has_aux, kwargs)
     if kind == "hessian":
         _check_real(r, args, argnums)
-        slope = Native(lambda *xs: _gradient(r, main, list(xs), kwargs, argnums, False, "reverse")[1])
+        slope = Native(lambda *xs: _gradient(r, main, list(xs), kwargs, argnums, False, "reverse", kind)[1])
         out = jacobian(r, slope, args, {}, argnums, mode or "forward", symmetric=True)
     else:
         out = jacobian(r, main, args, kwargs, argnums, mode)
@@ -128,12 +128,12 @@ def parameter_names(fun: Any) -> list[str]:
 
 
 def _gradient(
-    r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argnums: Any, has_aux: bool, mode: str
+    r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argnums: Any, has_aux: bool, mode: str, kind: str
 ) -> tuple[Any, Any]:
-    """(result, gradients)."""
+    """(result, gradients), for a transform of this kind."""
     at, single = positions(argnums, len(args))
     lin = linearise(r, fun, args, kwargs, at, numbers=True)
-    _check_scalar(lin, has_aux)
+    _check_scalar(lin, has_aux, kind)
     forward = mode == "forward" or mode == "" and forward_is_cheaper(lin)
     if forward:
         check_one_direction(lin, "the forward mode")
@@ -167,20 +167,24 @@ def _pulled(lin: Linearised, graph: Graph, seeds: Sequence[Value]) -> tuple[list
     return list(outs[:n]), list(outs[n:])
 
 
-def _check_scalar(lin: Linearised, has_aux: bool) -> None:
+_INSTEAD = {"hessian": "irad.jacobian(irad.jacobian(f))", "hvp": "irad.jacobian and irad.jvp"}  # of functions that return arrays
+
+
+def _check_scalar(lin: Linearised, has_aux: bool, kind: str) -> None:
     if has_aux and not (lin.out_tree.cls is tuple and len(lin.out_tree.children) == 2):
         raise IradTypeError("with has_aux=True the function must return (value, aux)")
     value = lin.out_tree.children[0] if has_aux else lin.out_tree
     of_class = value.cls is not None and issubclass(value.cls, ArrayOfClass)  # an array without axes, with its attributes
     if (value.cls is not None and not of_class) or not lin.graph.results:
-        raise IradTypeError(f"grad wants a function that returns one number, this one returns {_returned(value)}")
+        raise IradTypeError(f"{kind} wants a function that returns one number, this one returns {_returned(value)}")
     t = lin.graph.results[0].type
     if is_complex(t.dtype):
         raise IradTypeError(
-            "grad wants a real result, this one is complex; for a holomorphic function use irad.jacobian or irad.vjp"
+            f"{kind} wants a real result, this one is complex; for a holomorphic function use irad.jacobian or irad.vjp"
         )
     if t.shape or not t.differentiable:
-        raise IradTypeError(f"grad wants a function that returns one float, this one returns {t}; use irad.vjp or irad.jacobian")
+        instead = _INSTEAD.get(kind, "irad.vjp or irad.jacobian")
+        raise IradTypeError(f"{kind} wants a function that returns one float, this one returns {t}; use {instead}")
 
 
 def _returned(tree: TreeDef) -> str:

@@ -120,7 +120,8 @@ class Traced:
     `made`: things that stand in several places of the result and of what is assigned; each may hold those before it.
     `identities`: pairs of objects, argument leaves or found by paths, and whether they are one object. `once`: things that the function
     changes, maybe inside of a derivative only, and that it takes for others than all else that a call gives. `apart`: arrays of which the
-    same is true.
+    same is true. `ended`: the result that a raise keeps, with all others, where the function raises in the end whatever the data, and
+    assigns something outside before.
     """
 
     program: Program
@@ -138,6 +139,7 @@ class Traced:
     extents: tuple[RunTime, ...] = ()
     once: tuple[Apart, ...] = ()
     apart: tuple[Target, ...] = ()
+    ended: int | None = None
 
     @property
     def graph(self) -> Graph:

@@ -528,3 +528,41 @@ def test_a_named_tuple_with_attributes_on_two_paths() -> None:
         irad.check_grads(f, (x,), order=1)
         given, want = irad.compile(estimated)(x), estimated(x)
         assert type(given) is Estimate and given == want and given.note == want.note
+
+
+class _Truth:
+    def __init__(self, b: Any):
+        self.b = b
+
+    def __bool__(self) -> Any:
+        return self.b > 0.2
+
+
+class _TruthAsProperty(_Truth):
+    @property
+    def __bool__(self) -> Any:  # type: ignore[override]
+        return self.b > 0.2
+
+
+def test_truth_that_is_numpys_on_one_path_is_refused() -> None:
+    def f(x: np.ndarray, s: float) -> float:
+        t = _Truth(s)
+        if x[0] > 0:
+            t.b = t.b * x[1]
+        return 1.0 if t else 2.0
+
+    with pytest.raises(TypeError, match="__bool__ should return bool"):
+        f(np.ones(2), 0.5)
+    with pytest.raises(irad.UnsupportedError, match=r"return bool\(...\)"):
+        irad.compile(f)(np.ones(2), 0.5)
+
+
+def test_a_special_method_that_is_a_property_is_refused() -> None:
+    with pytest.raises(irad.UnsupportedError, match="__bool__ of class _TruthAsProperty is an object of class property"):
+        irad.compile(lambda t: 1.0 if t else 2.0)(_TruthAsProperty(0.5))
+
+
+def test_an_error_about_a_class_says_where_it_is() -> None:
+    with pytest.raises(irad.UnsupportedError, match="made in compiled code") as e:
+        irad.compile(_Truth)(0.5)
+    assert e.value.loc is not None and e.value.loc.file == __file__

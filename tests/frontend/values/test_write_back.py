@@ -441,3 +441,74 @@ def test_keys_of_dicts_that_are_left_and_that_go() -> None:
             g(0.5 + k, out)
             seen.append(list(d.items()))
         assert seen[2] == [("a", 2.5), ("b", 3.0)] and seen[3:] == [[("b", 3.0), ("a", 3.5)], [("b", 3.0), ("a", 4.5)]]
+
+
+# ---- functions that raise whatever the data ----------------------------------------------------------------------------
+
+
+TOTAL = 0.0
+
+
+class Account:
+    def __init__(self) -> None:
+        self.total, self.log, self.seen, self.w = 0.0, [], {}, np.ones(3)
+
+    def known(self, x: Any) -> None:
+        self.total += x
+        self.w[0] = x
+        self.log.append(x * 2)
+        raise ValueError("known")
+
+    def texts(self, x: Any) -> None:
+        self.seen["x"] = self.log
+        self.seen["y"] = self.log
+        self.seen["z"] = self.w.T * x
+        raise KeyError(f"{x:.1f}")
+
+    def python(self, x: Any) -> Any:
+        self.seen["x"] = 3
+        return self.seen["y"]
+
+    def inner(self, x: Any) -> None:
+        global TOTAL
+        TOTAL = x * 2
+        try:
+            self.known(x)
+        finally:
+            self.log += [x] * 2
+
+    def earlier(self, x: Any) -> None:
+        """Where data decides that another exception comes first, nothing is changed but arrays."""
+        if x > 2:
+            raise KeyError("first")
+        self.known(x)
+
+
+@pytest.mark.parametrize("method", ["known", "texts", "python", "inner", "earlier"])
+def test_what_a_function_changes_before_it_raises_whatever_the_data(method: str) -> None:
+    found = []
+    for compiled in (False, True):
+        globals()["TOTAL"] = 0.0
+        a, seen = Account(), []
+        f = irad.compile(getattr(a, method)) if compiled else getattr(a, method)
+        for x in (1.0, 2.0, 3.0):
+            with pytest.raises((ValueError, KeyError)) as e:
+                f(x)
+            seen.append((type(e.value), e.value.args, state(a), TOTAL))
+        assert method != "texts" or a.seen["x"] is a.seen["y"]
+        found.append(seen)
+    assert found[0] == found[1]
+
+
+def test_what_is_appended_to_an_argument_before_an_exception() -> None:
+    def appended(xs: list[Any], d: dict[str, Any], x: Any) -> None:
+        xs.append(x * 2)
+        d.clear()
+        d["n"] = xs
+        raise ValueError("a")
+
+    f, xs, d = irad.compile(appended), [], {"m": 1}
+    for x in (1.0, 2.0):
+        with pytest.raises(ValueError, match="^a$"):
+            f(xs, d, x)
+    assert xs == [2.0, 4.0] and d["n"] is xs and len(d) == 1
