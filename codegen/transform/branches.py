@@ -139,7 +139,7 @@ def _ahead(body: Sequence[kf.Stmt], names: set[str]) -> set[str]:
 def _cheap(s: kf.Stmt) -> bool:
     """Is it an operation that costs no more than a branch, and cannot fail?"""
     op = OPS.get(s.expr.op) if isinstance(s, kf.Let) and isinstance(s.expr, Apply) else None
-    return op is not None and op.elementwise and op.cost <= 1 and not op.divides and (op.cheap or op.commutes)
+    return op is not None and op.elementwise and op.cost <= 1 and not op.divides and (op.cheap or op.commutes or op.extreme != 0)
 
 
 def _assigned(side: Iterable[kf.Stmt]) -> dict[str, kf.Operand] | None:

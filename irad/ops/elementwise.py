@@ -290,12 +290,12 @@ def _or_nan(cmp: Callable[[Value, Value], Value], nan_wins: bool) -> Callable[[V
 
 
 maximum = elementwise(
-    "maximum", np.maximum, _share(_or_nan(lambda x, y: x > y, True)), kinds="biuf", commutes=True, cheap_in_lanes=True,
+    "maximum", np.maximum, _share(_or_nan(lambda x, y: x > y, True)), kinds="biuf", cheap_in_lanes=True,
     exact=True, intervals=lambda a, b: (max(a[0], b[0]), max(a[1], b[1])), finite=True, extreme=1, idempotent=True,
     doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
 minimum = elementwise(
-    "minimum", np.minimum, _share(_or_nan(lambda x, y: x < y, True)), kinds="biuf", commutes=True, cheap_in_lanes=True,
+    "minimum", np.minimum, _share(_or_nan(lambda x, y: x < y, True)), kinds="biuf", cheap_in_lanes=True,
     exact=True, intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), finite=True, extreme=-1, idempotent=True,
     doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip

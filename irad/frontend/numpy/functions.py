@@ -56,8 +56,9 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: 
     low, high = _within(a, low, high)
     name = result_dtype(a, *(b for b in (low, high) if b is not None))
     v = lift(a, name)
-    v = v if low is None else _bounded("maximum", v, low, name)
-    return Arr((v if high is None else _bounded("minimum", v, high, name)).value)
+    same = low is not None and high is not None and all(n == 1 for x in (low, high) for n in shape_of(x))
+    v = v if low is None else _bounded("maximum", v, low, name, same)
+    return Arr((v if high is None else _bounded("minimum", v, high, name, same)).value)
 
 
 @cache
@@ -78,9 +79,10 @@ def _within(a: Any, low: Any, high: Any) -> tuple[Any, Any]:
     return low, high
 
 
-def _bounded(ufunc: str, x: Arr, limit: Any, dtype: str) -> Arr:
+def _bounded(ufunc: str, x: Arr, limit: Any, dtype: str, same: bool) -> Arr:
+    """Where x is equal to the limit, its sign of zero is the limit's, but x's if the limits are the `same` for all elements."""
     shape = broadcast_shapes(x.shape, shape_of(limit))
-    values = [materialise(v, dtype, shape) for v in (x, limit)]
+    values = [materialise(v, dtype, shape) for v in ((limit, x) if same else (x, limit))]
     return Arr(in_f32(complex_ufuncs.lowering(ufunc, values, getattr(ew, ufunc)), *values))
 
 

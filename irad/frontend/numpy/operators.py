@@ -21,6 +21,7 @@ from irad.frontend.numpy.python_scalars import (
 )
 from irad.frontend.registry import OPERATORS, operator
 from irad.frontend.values.arr import Arr, dtype_of, lift
+from irad.frontend.values.objects import class_of_number
 from irad.ops.array import reshape_to
 
 UFUNC_OF = {
@@ -166,6 +167,18 @@ def bool_(x: Arr) -> Arr:
 
 def _squeezed(x: Arr) -> Arr:
     return Arr(reshape_to(x.value, ()), x.weak)
+
+
+_OF_COMPLEX = ("add", "sub", "mul", "truediv", "pow", "eq", "ne")
+
+
+def beside_complex(name: str, *xs: Any) -> tuple[Any, ...]:
+    """The operands of an operator, where a number of NumPy's is one of Python's to it: Python's complex comes first where it stands left,
+    and takes np.float64 for the float that it is, too."""
+    if len(xs) == 2 and name in _OF_COMPLEX and class_of_number(xs[0]) is complex and class_of_number(xs[1]) is np.float64:
+        if not (isinstance(xs[0], Arr) and xs[0].mixed):
+            return xs[0], Arr(xs[1].value, True) if isinstance(xs[1], Arr) else float(xs[1])
+    return xs
 
 
 IN_PLACE = {

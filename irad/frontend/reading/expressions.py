@@ -26,6 +26,7 @@ from irad.frontend.control.regions import Dead, at_run_time, raise_always
 from irad.frontend.control.special import at_site, class_name, compares_itself, refuse_object, rely_on
 from irad.frontend.control.templates import is_weak_number
 from irad.frontend.control.varying import split, varies
+from irad.frontend.numpy.operators import beside_complex
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.python.text_pieces import together
 from irad.frontend.python.texts import needs_reading
@@ -193,7 +194,7 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
             r.captures.pin(*xs)
         r.captures.hand(f"the operator {name.rstrip('_')}", *(x for x in xs if not _by_identity(name, x)))
         return r.state.made(getattr(operator, name)(*xs))
-    xs = numpy_operands(r, xs)
+    xs = beside_complex(name, *numpy_operands(r, xs))
     operands = [r.operand(x) for x in xs]
     if not any(map(is_traced_deep, operands)):
         with np.errstate(all="ignore"):

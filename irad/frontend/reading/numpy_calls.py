@@ -63,7 +63,7 @@ def among(functions: Set[Any], fn: Any) -> bool:
 # functions whose results of rank 0 are arrays, not NumPy scalars
 _ARRAY_RESULTS = {
     np.array, np.asarray, np.zeros, np.ones, np.full, np.empty, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.copy,
-    np.where, np.select, np.reshape, np.squeeze, np.broadcast_to, np.stack, np.linspace, np.choose, np.atleast_1d, np.tril, np.triu,
+    np.where, np.select, np.reshape, np.squeeze, np.broadcast_to, np.stack, np.choose, np.i0, np.atleast_1d, np.tril, np.triu,
 }  # fmt: skip
 _MAKERS = {np.zeros, np.ones, np.full, np.empty, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.eye, np.identity}
 _LARGE = 1024  # elements from which an array made of static numbers is made in the graph

@@ -51,7 +51,7 @@ def _piecewise(r: Reader, x: Any, condlist: Any, funclist: Any, *args: Any, **kw
              r.call(f, [x, *args], kw) for f in r.items(funclist)]  # fmt: skip
     builder = lookup(np.piecewise)
     assert builder is not None
-    return r.wrap(builder(r.operand(x), function_operand(r, condlist, np.piecewise), [r.operand(f) for f in items]))
+    return r.wrap(builder(r.operand(x), function_operand(r, condlist, np.piecewise), [r.operand(f) for f in items]), zero_d=True)
 
 
 def _copyto(r: Reader, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
@@ -94,7 +94,7 @@ def _nan_to_num(r: Reader, x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any
     operands = [r.operand(v) for v in (x, nan, posinf, neginf)]
     new = (builder if is_traced(operands) else np.nan_to_num)(operands[0], True, *operands[1:])
     if copy or not isinstance(x, Array):
-        return r.wrap(new, zero_d=isinstance(x, Array))
+        return r.wrap(new)
     if x.type.dtype[0] in "fc":
         r.setitem(x, Ellipsis, r.wrap(new))
     return x

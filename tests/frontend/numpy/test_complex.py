@@ -435,3 +435,18 @@ def test_complex_step(name: str) -> None:
     compiled, gradient = irad.compile(f), irad.grad(f)(X)
     step = np.array([compiled(X + 1e-30j * e).imag / 1e-30 for e in np.eye(6)])
     np.testing.assert_allclose(step, gradient, rtol=4e-14, atol=4e-15 * np.max(np.abs(gradient)))
+
+
+def _beside_numpys_float(v: np.ndarray, c: complex) -> Any:
+    z, k = v[0], c
+    k *= z
+    made = c * z, c / z, c + z, c - z, c**z, c == z, c != z, k, 2j * z, sum([c, z])
+    return *made, z * c, z**c, c * np.array(z), c * z.astype("f4"), np.complex128(c) * z, c * np.float64(2), c * v.astype(int)[1]
+
+
+def test_pythons_complex_takes_numpys_float_for_a_float_where_it_stands_left() -> None:
+    v, c = np.array([0.3, 2.0]), 1.5 - 0.5j
+    for got, want in zip(irad.compile(_beside_numpys_float)(v, c), _beside_numpys_float(v, c), strict=True):
+        assert type(got) is type(want) and np.allclose(got, want)
+    with pytest.raises(ZeroDivisionError):
+        irad.compile(lambda x, c: c / x[0])(np.zeros(1), c)

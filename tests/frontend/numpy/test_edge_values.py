@@ -103,3 +103,36 @@ def test_errors_are_numpys() -> None:
     ):  # fmt: skip
         with pytest.raises(error, match=words):
             irad.compile(f)(x)
+
+
+def _zeros_by_order(v: np.ndarray) -> Any:
+    zero = v - v
+    minus = -zero
+    one = [np.maximum(minus, zero), np.maximum(zero, minus), np.minimum(minus, zero), np.minimum(zero, minus)]
+    return (
+        *one,
+        np.clip(minus, 0, 1),
+        np.clip(minus, np.zeros(5), 1),
+        minus.clip(0),
+        np.clip(zero, -1, -0.0),
+        np.clip(minus[0], 0, 1),
+    )
+
+
+def test_of_two_zeros_the_larger_is_the_second_and_one_within_bounds_stays() -> None:
+    """Bounds that are the same for all elements leave what is equal to them."""
+    for a, b in zip(irad.compile(_zeros_by_order)(np.arange(5.0)), (0, 1, 0, 1, 1, 0, 0, 0, 1)):
+        assert np.all(np.signbit(a) == bool(b)) and not np.any(a)
+
+
+def _classes(v: np.ndarray) -> Any:
+    z, a, w = v[0], np.array(v[0]), np.abs(v)
+    scalars = np.i0(z), np.i0(v), np.piecewise(z, [z > 0], [1.0, 2.0]), np.nan_to_num(z), np.nan_to_num(a)
+    weighted = np.quantile(v, 0.3, weights=w, method="inverted_cdf"), np.percentile(v, [30], weights=w, method="inverted_cdf")
+    return *scalars, *np.linspace(0, z, 3, retstep=True), *np.linspace(a, v, 3, retstep=True), *weighted
+
+
+def test_classes_of_results_without_axes() -> None:
+    v = np.array([0.3, 1.2, 0.7, 2.0, -0.5])
+    for got, want in zip(irad.compile(_classes)(v), _classes(v), strict=True):
+        assert type(got) is type(want) and np.allclose(got, want)

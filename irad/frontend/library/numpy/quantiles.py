@@ -204,7 +204,7 @@ def _weighted(x, q, axis, method, keepdims, weights):
     v = s[np.minimum(np.searchsorted(np.where(none, -1.0, share), q), s.size - 1)]
     if x.dtype.kind == "f":
         v = np.where(np.isnan(s[-1]), s[-1], v)
-    return np.reshape(v, np.shape(q) + ((1,) * x.ndim if keepdims else ()))[()]
+    return np.reshape(v, np.shape(q) + ((1,) * x.ndim if keepdims else ()))
 
 
 def _of_numbers(x, q, axis, method, keepdims, weights):
