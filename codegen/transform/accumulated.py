@@ -103,7 +103,9 @@ def _sums(s: kf.For, scope: Scope, ranges: Ranges) -> tuple[Places, Places]:
         elif always and not stops or inside(at, elements(b), loops_in(scope), ranges):
             if others.elsewhere(t.buf, at, ranges, exact=True):
                 exact.setdefault((t.buf, at), []).append(t)
-    return {p: adds for p, adds in sums.items() if p not in exact}, exact
+    for place in exact.keys() & sums.keys():
+        exact[place] += sums.pop(place)
+    return sums, {p: adds for p, adds in exact.items() if len(adds) == others.additions(*p)}
 
 
 def _straight(body: Sequence[kf.Stmt]) -> Iterable[kf.Stmt]:
@@ -146,6 +148,10 @@ class _Others:
     ) -> None:
         self.mentioned[buf] -= 1
         to.setdefault(buf, []).append((integer(idx[0]), loops))
+
+    def additions(self, buf: str, at: Integer) -> int:
+        """How many statements add to this element."""
+        return sum(there == at for there, _ in self.adds.get(buf, ()))
 
     def elsewhere(self, buf: str, at: Integer, ranges: Ranges, exact: bool = False) -> bool:
         """Is all that is done with an array done at other places than this one? `exact`: but for additions once a trip, which are there."""

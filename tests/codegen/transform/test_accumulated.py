@@ -178,3 +178,21 @@ def test_no_trip_touches_no_place() -> None:
         np.testing.assert_array_equal(compiled(x, c), from_place(x, c))
     with pytest.raises(IndexError):
         compiled(x, np.array([4, 1]))
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+def test_additions_of_both_kinds_to_one_element(conditional: bool) -> None:
+    """One of a derivative, one whose order counts: none may be overwritten by the other's sum."""
+    plain: kf.Stmt = Store("g", (integer("k"),), "a", add=True)
+    exact = [Let("w", "f64", Apply("mul", ("a", Const(0.1, "f64"))))]
+    kernel = _kernel("k", *exact, Store("g", (integer("k"),), "w", add=True))
+    if conditional:
+        (loop,) = kernel.body
+        assert isinstance(loop, kf.For)
+        test = Let("some", "bool", Apply("gt", ("a", Const(2.0, "f64"))))
+        loop.body = [*loop.body[:2], test, kf.If("some", [loop.body[2]]), *loop.body[3:], plain]
+    x, g = np.sin(np.arange(6.0)) + np.arange(6.0), np.full(6, 0.1)
+    h = g.copy()
+    Machine().run(kernel, x, g, 2)
+    Machine().run(accumulated(kernel), x, h, 2)
+    np.testing.assert_allclose(g, h, rtol=1e-14)
