@@ -104,6 +104,16 @@ def ordered(value: Value, sign: int, end: Dim) -> None:
         _chain()[0].ends.setdefault(value, []).append((sign, end))
 
 
+def learn(of: Builder) -> None:
+    """Register what is known in a builder whose nodes have become part of the current one."""
+    scope = _scopes.get(of)
+    if scope is not None:
+        for value, (lo, hi) in scope.bounds.items():
+            bound(value, lo, hi)
+        for value, ends in scope.ends.items():
+            _chain()[0].ends.setdefault(value, []).extend(ends)
+
+
 def definition(value: Value) -> Node | None:
     """The node that defines a value in the graphs being built; None for parameters."""
     for scope in _chain():

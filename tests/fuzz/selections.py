@@ -7,7 +7,7 @@ import random
 from tests.fuzz.case import Case
 from tests.fuzz.grammar import Program
 
-FEATURES = ("masks", "groups", "ragged", "positions", "windows", "stores", "sorts", "empty", "loops", "functions", "jumps", "repeats", "systems")  # fmt: skip
+FEATURES = ("masks", "groups", "ragged", "positions", "windows", "stores", "sorts", "empty", "loops", "functions", "jumps", "repeats", "systems", "names")  # fmt: skip
 
 
 class Selections(Program):
@@ -34,9 +34,12 @@ class Selections(Program):
             ("sorts", 1.5),
             ("repeats", 1),
             ("systems", 2),
+            ("names", 2),
         ):
             if self.has(name, 0.7):
                 self.ways.append((weight, getattr(self, name)))
+        if "names" in features:
+            self.add("p = y * 2.0", self.pick("q = p", "q = y[y > 0]", "q = p.copy()"))
         self.write()
         self.add("return s, t, x, y, means, out")
 
@@ -146,6 +149,27 @@ class Selections(Program):
     def repeats(self) -> str:
         g = self.group()
         return self.one(["z = np.repeat(y[:3], [1, 2, 0])\ns += np.sum(z * z) * 0.1", f"z = np.concatenate([y[labels == {g}], y[labels != {g}]])\ns += np.sum(z * np.arange(len(z))) * 0.05", "parts = [y[labels == j] for j in range(2)]\ns += sum(np.sum(p) for p in parts) * 0.1", f"z = np.append(y[labels == {g}], {self.value()})\nt += z[-1] + np.sum(z) * 0.1", f"z = np.outer(y[labels == {g}], y[labels == 1])\ns += np.sum(z) * 0.05", "z = np.delete(y, 1)\ns += np.sum(z) * 0.1"])  # fmt: skip
+
+    def names(self) -> str:
+        """Two variables whose arrays have several sizes, may be one array, and are stored into."""
+        c = self.constant()
+        p, q = self.r.sample(("p", "q"), 2)
+        test = self.pick("s > t", "t > y[0]", f"len({q}) > 2", f"s > {c}", f"np.sum({p}) > {c}")
+        change = self.pick(f"{p} = {p}[{p} > {c}]", f"{p} = {q}", f"{p} = {q}[{q} > {c}]", f"{p} = {q}.copy()", f"{p} = {self.some()}", "p, q = q, p", f"{p} = {p}[1:]")  # fmt: skip
+        store = self.pick(f"{p} *= 0.9", f"{p} += {self.value()} * 0.1", f"if len({p}) > 1:\n    {p}[0] = {self.value()}", f"{p}[{p} > {c}] *= 0.5")  # fmt: skip
+        use = self.pick("s += np.sum(p) * 0.1 - np.sum(q) * 0.2", f"t += np.sum({p} ** 2) * 0.1", f"s += np.sum({q}) * 0.1")
+        indent = lambda text: text.replace("\n", "\n    ")
+        return self.pick(
+            f"{change}\n{store}\n{use}",
+            f"if {test}:\n    {indent(change)}\n{store}\n{use}",
+            f"if {test}:\n    {indent(change)}\nelse:\n    {q} = {self.some()}\n{store}\n{use}",
+            f"for j in range(k + 1):\n    {indent(store)}\n    {indent(change)}\n    {indent(use)}",
+            f"for j in range(k + 1):\n    if len({p}) < 2:\n        break\n    {indent(change)}\n    {indent(store)}\n{use}",
+            f"while len({p}) > 2:\n    {p} = {p}[1:].copy()\n    {indent(store)}\n{use}",
+            f"{p} = {q}[{q} > {c}] if {test} else {self.pick(q, p, 'y * 0.5')}\n{store}\n{use}",
+            f"if {test}:\n    z = y * 0.5\n    {p} = z\nelse:\n    z = y * 0.7\n    {p} = {self.some()}\nz[0] = {self.value()}\n{use}",
+            f"{store}\n{use}",
+        )
 
     def systems(self) -> str:
         """Matrices of which data select the rows and columns."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,11 @@ from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.once import import_later
 from irad.core.types import I64, Dim, Type
-from irad.frontend.control.filling import Maker, holes, leaves, watch_sides, zero
-from irad.frontend.control.holders import held_around, is_last_result, knower, known
+from irad.frontend.control.filling import Maker, holes, leaves, storage_of, watch_sides, zero
+from irad.frontend.control.holders import held_around, is_last_result, knower, known, references
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
 from irad.frontend.control.merge import Joiner
-from irad.frontend.control.templates import Ary, Bad, Composite, Opt, Same, Template, arrays_in
+from irad.frontend.control.templates import Ary, Bad, Composite, Opt, Same, Sized, Template, arrays_in, sized_in
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.choices import Outside
@@ -72,6 +73,7 @@ class Merge:
         self.exports = Exports(r, (a, b))
         flag = Name(r.frame.flags, "return")
         self.returned = [x.value(flag) is True for x in (a, b)]  # the side has returned: it needs its variables no more
+        self.uses: dict[int, set[Any]] = {}  # id of storage -> what the arrays are merged with that show it
         self.containers: dict[int, Any] = {}  # id of a template -> the container that was made of two
         self.rebuilt: dict[int, list[Callable[[], Array] | None]] = {}  # id of a template -> how to make each side's array
         self.known: tuple[dict[int, np.ndarray], ...] = (
@@ -82,8 +84,10 @@ class Merge:
     def run(self) -> Any:
         items = self._items()
         self.taken = self._taken(items)
-        templates = {id(t): t for i in items if not isinstance(i.place, Storage) for t in arrays_in(i.template)}
-        self._pair(list(templates.values()))
+        variables = [i for i in items if not isinstance(i.place, Storage)]
+        sized = {id(t): t for i in variables for t in sized_in(i.template)}
+        self._pair(list({id(t): t for i in variables for t in arrays_in(i.template)}.values()), list(sized.values()))
+        self.own = {id(i.template): cells for i in variables if (cells := self._taken_over(i)) is not None}
         sides = [self._fill(region, items, k) for k, region in enumerate((self.a, self.b))]
         if not sides[0] and not any(effects(n) != "none" for region in (self.a, self.b) for n in region.nodes):
             outs: tuple[Value, ...] = ()
@@ -188,16 +192,36 @@ class Merge:
 
     # ---- arrays ----
 
-    def _pair(self, templates: list[Ary]) -> None:
+    def _pair(self, templates: list[Ary], sized: list[Sized]) -> None:
         """Decide what each merged array is: one new array, or an array of either side that lives on."""
-        uses: dict[int, set[Any]] = {}
-        for t in templates:
+        uses = self.uses
+        both: list[Ary | Sized] = [*templates, *sized]
+        for t in both:
             for x, y in (t.pair, t.pair[::-1]):
                 for cell in x.cells() if isinstance(x, Array) else ():
-                    uses.setdefault(id(cell), set()).add(id(y.cell) if self._both_fresh(t) else id(t))
+                    uses.setdefault(id(cell), set()).add(id(y.cell) if isinstance(t, Ary) and self._both_fresh(t) else id(t))
         for t in templates:
             if not (self._both_fresh(t) and all(len(uses[id(x.cell)]) == 1 for x in t.pair)):
                 self.rebuilt[id(t)] = [None if x is None else self.exports.portable(x, k) for k, x in enumerate(t.pair)]
+
+    def _taken_over(self, i: _Item) -> tuple[Cell, ...] | None:
+        """The storage from before the branch that a variable of several sizes may hold, if nobody else knows what it holds."""
+        if not isinstance(i.template, Sized) or not isinstance(i.place, (Name, NoneType)):
+            return None
+        r, out = self.r, list[Cell]()
+        for x, region, taken in zip(i.template.pair, (self.a, self.b), self.taken):
+            if type(x) is not Array or not x.fresh_whole or x.cell.parts is None or id(x.cell) in taken.cells:
+                return None
+            if self.uses[id(x.cell)] != {id(i.template)}:
+                return None
+            if r.state.born(x.cell) is region.builder:
+                continue
+            local = i.place is None or i.place.owner is r.frame.env or len(r.frames) <= 2
+            mine = i.place is not None and i.place.owner.names.get(i.place.name) is x
+            if not local or references(r, x.cell) > mine:
+                return None
+            out += storage_of(x)
+        return tuple(dict.fromkeys(out))
 
     def _both_fresh(self, t: Ary) -> bool:
         """Two arrays made on the two sides, whole."""
@@ -250,7 +274,7 @@ class Merge:
         for array, cells in self.exports.watching:
             array.watch = tuple((c, c.content) for c in cells)
         self._watch(maker.runs.values())
-        watch_sides(maker.sized)
+        watch_sides(maker.sized, self.own, self.became)
         self._lock(items)
         return result
 

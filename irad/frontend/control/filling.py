@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -340,13 +341,26 @@ class Maker:
         return affine_of(n)
 
 
-def watch_sides(sized: list[tuple[Sized, Array]]) -> None:
-    """Arrays of several sizes are copies: they may not be read any more once an array that they stand for is changed."""
+def watch_sides(
+    sized: list[tuple[Sized, Array]], own: Mapping[int, tuple[Cell, ...]], became: Mapping[int, list[Cell]] = MappingProxyType({})
+) -> None:
+    """Arrays of several sizes that may be known otherwise are copies: they may not be read any more once an array that they stand for is
+    changed. `own`: id of a template -> the storage of the others. `became`: id of storage -> what stands for it now."""
     for t, out in sized:
-        cells = {id(c): c for x in t.pair if isinstance(x, Array) for c in x.shared()}
+        if id(t) in own:
+            out.frozen, out.cell.parts = "", own[id(t)]
+            continue
+        cells = {id(d): d for x in t.pair if isinstance(x, Array) for c in x.shared() for d in became.get(id(c), [c])}
         out.watch = tuple((c, c.content) for c in cells.values())
 
 
-def fresh_array(t: Ary, value: Value) -> Array:
+def storage_of(x: Array) -> tuple[Cell, ...]:
+    """The storage that is meant by an array that nobody else knows, or that this was made of."""
+    return x.cell.parts or (x.cell,)
+
+
+def fresh_array(t: Ary, value: Value, parts: tuple[Cell, ...] | None = ()) -> Array:
     """An array object with storage of its own."""
-    return Array(Cell(value))
+    out = Array(Cell(value))
+    out.cell.parts = parts
+    return out

@@ -13,6 +13,7 @@ from typing import Any
 
 from irad.core.ir import Value
 from irad.core.types import Type
+from irad.frontend.control.filling import storage_of, watch_sides
 from irad.frontend.control.holders import names_of, references
 from irad.frontend.control.list_rules import Taken
 from irad.frontend.control.templates import (
@@ -23,6 +24,7 @@ from irad.frontend.control.templates import (
     Null,
     Opt,
     Same,
+    Sized,
     Template,
     arrays_in,
     members,
@@ -48,7 +50,7 @@ def held(
             yield from held(k, name, a, b, local, inside)
         return
     init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
-    if isinstance(t, Ary):
+    if isinstance(t, (Ary, Sized)):
         start, end = (x if isinstance(x, Array) else None for x in (init, final))
         yield CarriedArray(t, name, start, end, local, inside)
     elif isinstance(t, (Opt, Null)):
@@ -108,6 +110,7 @@ class ArrayRules:
         self.doubts: dict[int, tuple[str, tuple[Cell, ...]]] = {}  # why a result is frozen, and what it may share
         self.shares: dict[int, set[Cell]] = {}  # id of a template -> storage that a trip's array may share
         self.disordered: set[int] = set()  # ids of templates of arrays that a trip makes in another memory order than C
+        self.own: dict[int, tuple[Cell, ...]] = {}  # id of a template of several sizes -> its storage, if nobody else knows it
         self.sole: dict[int, bool] = {}  # was the array known by one variable only before the loop?
         self.cycle: list[Any] = []  # carries whose arrays a trip permutes
         self.shared: list[int] = []  # ids of templates of variables whose array is in a list too
@@ -149,9 +152,19 @@ class ArrayRules:
         if self.tracked is not None:
             self.tracked.begin(_templates(carries), values[len(values) - len(self.flags(carries)) :])
 
-    def begin(self, carries: dict[Any, Any]) -> None:
+    def begin(self, carries: dict[Any, Any]) -> dict[int, tuple[Cell, ...]]:
+        """Before the places are given their parameters. Returns the storage, before the loop, of arrays of several sizes that nobody
+        else knows."""
         self.phis = {}
         self.names = {id(c.template): c for c in carries.values() if isinstance(c.place, Name) and isinstance(c.template, Ary)}
+        if self.tracked is not None:
+            return {}
+        sized = [c for c in carries.values() if isinstance(c.place, Name) and isinstance(c.template, Sized)]
+        arrays = [h for c in sized for h in held(c.template, c.place.name, c.init, None, self._local(c))]
+        return {id(h.template): storage_of(h.init) for h in arrays if h.init is not None and self._sole(h)}
+
+    def _local(self, c: Any) -> bool:
+        return isinstance(c.place, Name) and c.place.owner in (self.r.frame.env, self.r.frame.flags)
 
     def phi(self, t: Ary, value: Value) -> Array:
         """The array that a carried variable holds at the start of a trip."""
@@ -165,13 +178,15 @@ class ArrayRules:
         self.phis[id(t)] = out
         return out
 
-    def entered(self) -> None:
+    def entered(self, sized: list[tuple[Sized, Array]], own: dict[int, tuple[Cell, ...]]) -> None:
         """All carried places hold their parameters: from now on, shared storage must not change."""
+        watch_sides(sized, own)
         if self.tracked is not None:
             self.tracked.given()
             return
         for key, phi in self.phis.items():
             phi.watch = tuple((c, c.content) for c in self.shares.get(key, ()))
+        self.phis.update((id(t), x) for t, x in sized if id(t) in own)
 
     def watched(self) -> list[Cell]:
         """The arrays of the carried variables, if one of them may be an array of the program's caller."""
@@ -189,10 +204,9 @@ class ArrayRules:
             if not isinstance(c.place, Storage):
                 init, final = None if c.filled else c.init, body.log.new.get(key, c.init)
                 final = final.child if isinstance(final, Opt) else final
-                local = isinstance(c.place, Name) and c.place.owner in (self.r.frame.env, self.r.frame.flags)
-                for h in held(c.template, str(c.place.name or "a list"), init, final, local):
+                for h in held(c.template, str(c.place.name or "a list"), init, final, self._local(c)):
                     out.setdefault(id(h.template), h)
-        return list(out.values())
+        return [h for h in out.values() if self.tracked is None or isinstance(h.template, Ary)]
 
     def settled(self, carries: dict[Any, Any], body: Region) -> bool:
         """Is it known what storage of the outside the arrays of a trip may share? False if more was found now."""
@@ -201,6 +215,7 @@ class ArrayRules:
         if self.tracked is not None:
             return not self.tracked.learn(arrays, self._sole, body)
         self.sole = {id(h.template): h.init is None or self._sole(h) for h in arrays}
+        arrays = [h for h in arrays if isinstance(h.template, Ary)]
         found = {id(h.template): self._outer(h.final, body) | self._of_init(h) for h in arrays}
         new = {k: cells | self.shares.get(k, set()) for k, cells in found.items()}
         other = {id(h.template) for h in arrays if self._reordered(h)} - self.disordered
@@ -232,7 +247,7 @@ class ArrayRules:
 
     def check(self, carries: dict[Any, Any], body: Region, trips: tuple[float, float], taken: Taken) -> None:
         """Raise AliasError for what the contents alone do not express. Runs in the final state of a trip."""
-        self.doubts, self.cycle = {}, []
+        self.doubts, self.cycle, self.own = {}, [], {}
         self._check_taken(carries, body, taken)
         if self.tracked is not None or self._permutation(body, taken):
             return
@@ -244,6 +259,10 @@ class ArrayRules:
             sole = self.sole[id(h.template)]
             if phi.cell.written and not (sole and (fresh or h.final is phi)):
                 raise AliasError(f"'{h.name}' is stored into and also rebound in this loop")
+            if isinstance(h.template, Sized):
+                if fresh and h.init is not None and id(h.final.cell) not in taken.cells:  # type: ignore[union-attr]
+                    self.own[id(h.template)] = storage_of(h.init)
+                continue
             certain = sole or trips[0] >= 1
             if not (fresh and certain):
                 cells = set() if fresh else self._outer(h.final, body)
@@ -307,7 +326,7 @@ class ArrayRules:
     def _sole(self, h: CarriedArray) -> bool:
         """Is the array known by one variable only? Expressions that are being evaluated in functions around may know it too."""
         x = h.init
-        if not (isinstance(x, Array) and x.fresh_whole and (h.local or len(self.r.frames) <= 2)):
+        if not (isinstance(x, Array) and x.fresh_whole and x.cell.parts is not None and (h.local or len(self.r.frames) <= 2)):
             return False
         return references(self.r, x.cell) <= 1 and all(names_of(self.r, c) <= 1 for c in h.inside)
 

@@ -19,6 +19,7 @@ from irad.frontend.values.runs import Run
 from irad.frontend.values.state import Region
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
+from irad.ops.intervals import learn
 from irad.ops.text import PARTS, escaped
 
 _UNKNOWN = "what the function returns is not known yet"
@@ -296,6 +297,7 @@ def absorb(r: Reader, region: Region) -> Any:
     before = len(outer.nodes)
     if region.nodes:
         outer.nodes += region.nodes
+        learn(region.builder)
     r.state.joined[region.builder] = outer
     r.state.commit(region.log, before)
     if region.dead:

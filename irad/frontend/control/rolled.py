@@ -149,7 +149,7 @@ class Rolled:
 
     def _enter(self, phis: Sequence[Value], index: Value | None) -> None:
         """Let the carried places hold the parameters."""
-        self.arrays.begin(self.carries)
+        own = self.arrays.begin(self.carries)
         self.arrays.decided(self.carries, phis)
         entered = self.containers.begin()
         maker = Maker(phis, self.arrays.phi, self.containers.enter, None if index is None else affine(0, {index: 1}), False)
@@ -166,8 +166,7 @@ class Rolled:
                 self.containers.stand(c, value)
         self.lists.starts.update(maker.runs)
         self.containers.watch_first_elements(maker.runs)
-        self.arrays.entered()
-        watch_sides(maker.sized)
+        self.arrays.entered(maker.sized, own)
         self.watched = self.arrays.watched()
         self.lengths = [xs.now for xs in self.seq.lists()] if self.seq is not None else []
 
@@ -442,7 +441,7 @@ class Rolled:
         for c in self.carries.values():
             self.r.state.give(c.place, next(maker.values) if isinstance(c.place, Storage) else maker.make(c.template))
         self.arrays.finish(self.trips)
-        watch_sides(maker.sized)
+        watch_sides(maker.sized, self.arrays.own)
         cells = self.arrays.of_lists()
         for run in maker.runs.values():
             run.watch = tuple((c, c.content) for c in cells)

@@ -300,8 +300,13 @@ def made_of(t: Template) -> tuple[Any, ...] | None:
 
 
 def arrays_in(t: Template) -> Iterator[Ary]:
-    """The templates of the arrays in a template."""
+    """The templates of the arrays of one shape in a template."""
     return (part for part, _ in walk(t) if isinstance(part, Ary))
+
+
+def sized_in(t: Template) -> Iterator[Sized]:
+    """The templates of the arrays of several sizes in a template."""
+    return (part for part, _ in walk(t) if isinstance(part, Sized))
 
 
 def pick(

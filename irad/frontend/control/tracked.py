@@ -18,7 +18,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.types import BOOL, Type
 from irad.frontend.control.filling import zero
 from irad.frontend.control.flow import bool_value, branch_values, conjunction, disjunction, negated
-from irad.frontend.control.templates import Ary
+from irad.frontend.control.templates import Ary, Sized
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, constant
 from irad.frontend.values.objects import Array, Cell, Either, StructureError
@@ -36,7 +36,7 @@ _ALTERNATIVES = 8  # arrays that one variable may hold at the start of a trip
 class CarriedArray:
     """An array in a carried variable: what it was before the loop and after a trip (None: not there)."""
 
-    template: Ary
+    template: Ary | Sized
     name: str
     init: Array | None
     final: Array | None
@@ -77,6 +77,7 @@ class Tracked:
         """What the variable holds."""
         key = id(t)
         own = self.slots[key] = Array(Cell(content, content.hint), frozen=_LOST if key in self.lost else "")
+        own.cell.parts = None
         if key in self.loose:
             own.laid_out(None)
         choices = [*self.outer.get(key, ()), *(self.slots[k] for k in self.same.get(key, ()))]

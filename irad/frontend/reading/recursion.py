@@ -278,7 +278,7 @@ def _read(r: Reader, record: Record, body: Callable[[Activation], Any]) -> Regio
     record.changes.begin()
 
     def array(t: Any, v: Value) -> Array:
-        record.arrays.append(fresh_array(t, v))
+        record.arrays.append(fresh_array(t, v, None))
         return record.arrays[-1]
 
     def run() -> Any:

@@ -300,8 +300,7 @@ def writable(x: Array, r: Reader | None = None) -> None:
     if x.frozen:
         if "read-only" in x.frozen:
             raise ReadOnlyError(x.frozen)
-        e, content = AliasError(x.frozen), x.cell.content
-        raise of_a_loop(e, content)
+        raise of_a_loop(AliasError(x.frozen), x.cell.content)
 
 
 def store(r: Reader, x: Array, key: Any, value: Any) -> None:
@@ -338,8 +337,9 @@ def _stored(r: Reader, x: Array, content: np.ndarray, key: Any, value: Any) -> n
 def put(r: Reader, x: Array, new: Any) -> None:
     """Replace the whole content of an array, through its steps."""
     content = x.memory.replaced(new) if x.steps else new
-    x.cell.written = True
-    r.outside.note(x.cell)
+    for c in (x.cell, *(x.cell.parts or ())):
+        c.written = True
+        r.outside.note(c)
     r.state.assign(Storage(x.cell), content.value if isinstance(content, Arr) else content)
 
 

@@ -28,6 +28,7 @@ from irad.frontend.values.outside import Copied
 from irad.frontend.values.unfit import UNFIT, unfit
 from irad.ops.array import zeros
 from irad.ops.elementwise import cast_to
+from irad.ops.intervals import learn
 
 RAGGED = (
     "the differentiated function returns an array whose length depends on data; reduce it to numbers there (np.sum), "
@@ -242,6 +243,7 @@ def apart(r: Reader, body: Callable[[], Any]) -> Any:
     with r.kept.frozen():
         region = run_region(r, lambda: outcome(r, body()), conditional=False)
     current().nodes += region.nodes
+    learn(region.builder)
     r.state.joined[region.builder] = current()
     if region.dead:
         raise Dead

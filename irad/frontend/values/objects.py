@@ -41,7 +41,7 @@ CLOCK = itertools.count(2)  # when things that can change were made: 0 is before
 class Cell:
     """Storage of one array. `content` is never changed in place, except a NumPy array by the log that owns it."""
 
-    __slots__ = ("content", "born", "name", "owner", "outside", "written", "given", "stamp")
+    __slots__ = ("content", "born", "name", "owner", "outside", "written", "given", "stamp", "parts")
 
     def __init__(self, content: Value | np.ndarray, name: str = "", outside: bool = False):
         self.content = content
@@ -52,6 +52,7 @@ class Cell:
         self.written = False
         self.given = content  # at first
         self.stamp = 0 if outside else next(CLOCK)
+        self.parts: tuple[Cell, ...] | None = ()  # storage that it may be, known to nobody else; None: others may know this one
 
 
 def _builder() -> Builder | None:
@@ -424,8 +425,7 @@ def python_method(obj: Any, name: str) -> types.FunctionType | None:
     cls = type(obj)
     if cls.__flags__ & (1 << 9) == 0 or isinstance(obj, (Array, Arr, Text, type)):
         return None
-    found = found_in_class(cls, name)
-    return found if isinstance(found, types.FunctionType) else None
+    return found if isinstance(found := found_in_class(cls, name), types.FunctionType) else None
 
 
 def describe(x: Any) -> str:

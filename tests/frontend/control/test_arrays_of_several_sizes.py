@@ -114,6 +114,97 @@ def test_an_array_that_grows_gets_more_room():
         assert np.array_equal(f(0.5, n), ramp(0.5, n))
 
 
+def filtered(x):
+    """In place, where nobody else knows the array; left by `break`."""
+    z, total = x.copy(), 0.0
+    for i in range(200):
+        if len(z) < 2:
+            break
+        z *= 0.9
+        z[0] += 0.01
+        total += np.sum(z)
+        z = z[z > 0.1 + 0.01 * i]
+    return total + np.sum(z)
+
+
+def under_a_condition(x):
+    z = x[x > 0.25]
+    if np.sum(x) > 0:
+        z = z[z > 0.5]
+    z *= 2
+    w = x[x > 0.05] if x[0] > 0 else x * 3
+    w[0] = x[1] ** 2
+    return np.sum(z**2) + np.sum(w)
+
+
+def of_one_variable(x):
+    z = x
+    for i in range(40):
+        if len(z) > 3:
+            z = z[z > 0.01 * i]
+        z *= 0.99
+    return np.sum(z) + 10 * np.sum(x)
+
+
+def known_by_two(x):
+    z = x * 1.0
+    w = z * 2
+    s = 0.0
+    for i in range(40):
+        z *= 0.9
+        s += np.sum(z) + 3 * np.sum(w)
+        z = z[z > 0.005 * i]
+        w = z
+    return s
+
+
+def in_inner_loops(x):
+    z = x * 2
+    for i in range(4):
+        if np.sum(z) > 0:
+            z = z[z > 0.01 * i]
+        while len(z) > 2:
+            z = z[1:].copy()
+            z *= 0.9
+    return np.sum(z)
+
+
+@pytest.mark.parametrize(
+    "program", [filtered, under_a_condition, of_one_variable, known_by_two, in_inner_loops], ids=lambda f: f.__name__
+)
+def test_stores_into_what_one_variable_holds(program):
+    for x in (X, 0.5 * X, np.array([0.9, 0.1])):
+        check(program, (x,))
+
+
+def test_what_is_one_array_on_a_path_is_never_two():
+    """The sizes of one variable differ, those of the other do not; on one path both are one array."""
+
+    def f(x):
+        if x[0] > 0:
+            w = z = x * 2
+        else:
+            w, z = x * 3, np.concatenate([x, x])
+        w[0] = 5.0
+        return np.sum(z)
+
+    with pytest.raises(IradError, match="copy"):
+        irad.compile(f)(X)
+
+    def g(x):
+        def h(z):
+            if x[0] > 0:
+                z = z[z > 0.3]
+            z *= 2
+            return np.sum(z)
+
+        y = x * 1.0
+        return h(y) + np.sum(y)
+
+    with pytest.raises(IradError, match="copy"):
+        irad.compile(g)(X)
+
+
 def test_one_that_may_be_another_array_is_not_stored_into_nor_read_once_that_has_changed():
     def stored(x):
         y = x[:2] if x[0] > 0 else x
