@@ -13,7 +13,7 @@ from irad.ops.loop import groups, load
 from irad.passes.analyses.carries import regions
 from irad.passes.analyses.facts import Facts, Interval
 
-NONE = 2**40  # from here on there is no bound
+NONE = 2**31  # from here on it is no bound of memory, as for counts of 32-bit numbers
 
 
 class Records:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 from functools import reduce
 from typing import Any
 
 from irad.core import room
+from irad.core.foreign import found_in_class
 from irad.core.ir import Value
 from irad.errors import UnsupportedError
 from irad.frontend.control import chosen_items
@@ -13,7 +15,8 @@ from irad.frontend.control.flow import branch
 from irad.frontend.control.special import site_of
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
-from irad.frontend.values.objects import Poison, Text, class_of_number
+from irad.frontend.values.choices import options as options_of
+from irad.frontend.values.objects import Choice, Poison, Text, class_of_number
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, eq, ge, lt, select
@@ -113,6 +116,23 @@ def get(r: Reader, d: dict[Any, Any], key: Arr, default: Any = None) -> Any:
     if isinstance(out, Poison):
         raise out.error("what d.get gives for a key that depends on data")
     return out
+
+
+def member(r: Reader, cls: type[enum.Enum], value: Any) -> tuple[Any] | None:
+    """(cls(value),) of an enumeration, where data decide which value it is; else None. Raises ValueError at run time."""
+    among = options_of(value) if isinstance(value, Choice) else None
+    if among is not None and all(isinstance(x, cls) for x in among):
+        return (value,)
+    if isinstance(value, Text) and choices_of(value.template) is not None:
+        return (chosen_items.of_choice(r, value, cls),)
+    own = issubclass(cls, enum.Flag) or found_in_class(cls, "_missing_") is not vars(enum.Enum)["_missing_"]
+    of = {} if own else {x.value: x for x in cls if type(x.value) in (int, bool)}
+    if len(of) < len(cls) or not by_data(r, of, value, True):
+        return None
+    place, there = _found(r, of, value)
+    shown = "{}" if value.weak else f"np.{value.name}({{}})"
+    raise_if(~there, value.value, exc="ValueError", message=f"{shown} is not a valid {escaped(cls.__qualname__)}")
+    return (chosen_items.choice(r, [*of.values()], Arr(place, True)),)
 
 
 def store_by_text(r: Reader, d: dict[Any, Any], key: Text, value: Any) -> None:

@@ -12,7 +12,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Array, Closure, describe, python_method, reads_traced
+from irad.frontend.values.objects import Array, Closure, Text, describe, python_method, reads_traced
 from irad.frontend.values.runs import Run
 
 
@@ -24,7 +24,7 @@ def copy_(r: Reader, x: Any) -> Any:
     if own is not None:
         return r.call(own, [x])
     if not _is_plain_instance(x):
-        return x if isinstance(x, Arr) else r.state.made(copy.copy(x))
+        return x if isinstance(x, (Arr, Text)) else r.state.made(copy.copy(x))
     out = r.state.made(object.__new__(type(x)))
     for name in own_names(x):
         object.__setattr__(out, name, r.getattr(x, name))
@@ -50,7 +50,7 @@ def deepcopy_(r: Reader, x: Any, memo: Any = None) -> Any:
 
 
 def _copied(r: Reader, x: Any, memo: dict[int, Any]) -> Any:
-    if isinstance(x, (Arr, Run, Closure)) or is_value(x):
+    if isinstance(x, (Arr, Run, Closure, Text)) or is_value(x):
         return x  # the elements of a run are copies
     if id(x) in memo:
         return memo[id(x)]

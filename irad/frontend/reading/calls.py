@@ -40,7 +40,18 @@ from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.derivatives import MEANINGS, Pullback, apply_transform
 from irad.frontend.transforms.transform import CALLS, Transform, Wrapper
 from irad.frontend.values.callables import Callback, Native, OfOne
-from irad.frontend.values.objects import UNDEFINED, Choice, Closure, Env, Method, Nullable, Stand, Varying, describe
+from irad.frontend.values.objects import (
+    UNDEFINED,
+    Choice,
+    Closure,
+    Env,
+    Method,
+    Nullable,
+    Stand,
+    Varying,
+    describe,
+    python_method,
+)
 from irad.frontend.values.runs import has_run, head
 
 
@@ -316,6 +327,9 @@ def _callable_object(r: Reader, obj: Any, args: list[Any], kwargs: dict[str, Any
         return r.call(method, [obj, *args], kwargs)
     if method is None:
         raise TypeError(f"{describe(obj)} is not callable")
+    if (getter := python_method(method, "__get__")) is not None:
+        r.captures.guard(r.captures.origin(type(obj)).child("found", "__call__"), "is", method)
+        return r.call(r.call(getter, [method, obj, type(obj)]), args, kwargs)
     wrapped = getattr(obj, "__wrapped__", None)
     if wrapped is not None:  # functools.lru_cache and the like
         path = r.captures.path(obj)

@@ -31,6 +31,7 @@ from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 
 
@@ -181,6 +182,8 @@ def _of_generators(plain: Callable[..., Any], lazy: Callable[..., Any]) -> Calla
             return lazy(r, *args, **kwargs)
         if plain not in _SELECTING:
             return plain(r, *args, **kwargs)
+        if any(map(has_run, args)):
+            return lazy(r, *args, **kwargs)
         try:
             return attempt(r, lambda: plain(r, *args, **kwargs))
         except Varies:

@@ -183,3 +183,26 @@ def test_what_is_no_choice() -> None:
     for f, words in refused:
         with pytest.raises(irad.UnsupportedError, match=words):
             irad.compile(f)(X)
+
+
+def test_members_by_computed_values() -> None:
+    class Name(enum.Enum):
+        FAR, NEAR = "far", "near"
+
+    def f(x: Any) -> Any:
+        total = 0.0
+        for v in x:
+            level = Level(5 if v > 0 else 1)
+            name = Name("far" if v > 0.5 else "near")
+            turned = State((State.UP if v > 0 else State.DOWN).value % 2 + 1)
+            total += v**2 * turned.value + (3 * v if level is Level.HIGH else 0.0) + (v**3 if name is Name.FAR else 0.0)
+            total += Level(level) is level
+        return total
+
+    assert irad.compile(f)(X) == pytest.approx(f(X), rel=1e-14)
+    turned = np.where(X > 0, 2, 1)  # UP is 1, DOWN is 2
+    assert irad.grad(f)(X) == pytest.approx(2 * X * turned + 3 * (X > 0) + 3 * X**2 * (X > 0.5))
+    c = irad.compile(lambda x: State(int(x)).value * x)
+    assert c(2.0) == 4.0
+    with pytest.raises(ValueError, match=r"^3 is not a valid State"):
+        c(3.0)

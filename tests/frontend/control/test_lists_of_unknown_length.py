@@ -196,3 +196,15 @@ def test_parts_of_arrays_that_data_cut_are_unpacked() -> None:
             c(np.array([k, 2.0, 3.0]))
     with pytest.raises(ValueError, match=r"^too many values to unpack \(expected 1\)"):
         irad.compile(lambda x: [a for (a,) in [x[int(x[0]) :]]][0])(np.array([1.0, 2.0, 3.0]))
+
+
+def test_filter() -> None:
+    def f(x):
+        rows = [[v, v * v - 4.0] if v > 1.5 else [] for v in x]
+        for k in range(len(rows)):
+            rows[k] = list(filter(lambda v: v != 0, rows[k]))
+        xs, _ = grown(x)
+        return sum(sum(r) for r in rows) + sum(len(r) for r in rows) + sum(filter(lambda v: v < 4, xs))
+
+    assert irad.compile(f)(X) == f(X) == 89.25
+    assert np.array_equal(irad.grad(f)(X), [8.0, 2.0, 0.0, 9.0, 15.0, 0.0])  # 1 + 2 v (1 where v * v - 4 is 0), and 1 below 4

@@ -101,3 +101,12 @@ def test_blocks_between_known_places() -> None:
         return np.sum(xy**2) + np.sum(np.linalg.solve(xx.sum(axis=0), xy.sum(axis=0)))
 
     slope(blocks, np.random.default_rng(0).random((7, 2)))
+
+
+def test_counts_of_few_bits() -> None:
+    """As many bins as a number of 32 bits may say take no memory that is not needed."""
+    counted = lambda k, w: np.sum(np.bincount(k, weights=w) ** 2) + len(np.bincount(k))
+    c, slopes = irad.compile(counted), irad.grad(counted, argnums=1)
+    for dtype in (np.uint32, np.int32, np.uint16, np.int64):
+        k, w = np.array([3, 1, 3, 2000], dtype), np.array([1.0, 2.0, 3.0, 4.0])
+        assert c(k, w) == 16 + 4 + 16 + 2001 and np.array_equal(slopes(k, w), [8.0, 4.0, 8.0, 8.0])

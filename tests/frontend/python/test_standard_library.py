@@ -671,6 +671,18 @@ def test_the_class_of_what_stands_for_an_object_of_a_library() -> None:
             irad.compile(asked)(np.ones(4))
 
 
+def test_copies_of_computed_text(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x):
+        a = Vec(x * x, f"x = {x:.2f}")
+        b, c = copy.deepcopy(a), copy.copy(a.y)
+        a.x = 0.0
+        print(b.y, c, copy.deepcopy([a.y, x])[0])
+        return b.x
+
+    assert irad.compile(f)(1.5) == 2.25 and capsys.readouterr().out == "x = 1.50 x = 1.50 x = 1.50\n"
+    assert irad.grad(f)(1.5) == 3.0
+
+
 def test_no_data_is_pythons_error() -> None:
     for f in (statistics.variance, statistics.stdev):
         with pytest.raises(statistics.StatisticsError, match="at least two data points"):

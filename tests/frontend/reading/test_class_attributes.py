@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 from typing import Any
 
 import numpy as np
@@ -70,3 +71,38 @@ def test_inherited_methods_read_what_may_change() -> None:
     assert c(1.5) == f(1.5)
     s["twice"], s["offset"] = False, 7.0
     assert c(1.5) == f(1.5)
+
+
+class Kept:
+    """A decorator that is a descriptor: it keeps what a method has given, by its arguments."""
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+
+    def __get__(self, obj: Any, of: Any = None) -> Any:
+        return self.method if obj is None else functools.partial(self, obj)
+
+    def __call__(self, obj: Any, *args: Any) -> Any:
+        if args not in obj.kept:
+            obj.kept[args] = self.method(obj, *args)
+        return obj.kept[args]
+
+
+class Basis:
+    def __init__(self, knots: Any) -> None:
+        self.knots, self.kept, self.calls = knots, {}, 0
+
+    @Kept
+    def __call__(self, t: float, p: int = 1) -> Any:
+        self.calls += 1
+        return np.where(self.knots[:-1] <= t, self.knots[1:] ** p, 0.0)
+
+
+def test_call_by_a_descriptor() -> None:
+    def f(x: Any) -> Any:
+        b = Basis(x)
+        return np.sum(b(0.3)) + np.sum(b(0.3) * b(0.6, 2)) + 10 * b.calls
+
+    x = np.array([0.1, 0.25, 0.5, 0.75])
+    assert irad.compile(f)(x) == pytest.approx(f(x)) and f(x) == pytest.approx(0.75 + 0.25**3 + 0.5**3 + 20)
+    assert irad.grad(f)(x) == pytest.approx([0.0, 1 + 3 * 0.25**2, 1 + 3 * 0.5**2, 0.0])
