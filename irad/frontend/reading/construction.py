@@ -17,7 +17,6 @@ from irad.core.array_classes import ArrayOfClass, class_behind
 from irad.core.foreign import found_in_class, is_library, of_class
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
-from irad.frontend.control.chosen_keys import member
 from irad.frontend.control.special import key, rely_on
 from irad.frontend.reader import Reader
 from irad.frontend.reading.class_attributes import is_generated
@@ -43,8 +42,10 @@ def construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any], pla
         obj = r.state.made(object.__new__(cls))
         r.call(init, [obj, *args], kwargs)
         return obj
-    if issubclass(cls, enum.Enum) and len(args) == 1 and not kwargs and (found := member(r, cls, args[0])) is not None:
-        return found[0]
+    if issubclass(cls, enum.Enum) and len(args) == 1 and not kwargs:
+        found = import_later("irad.frontend.control.chosen_keys").member(r, cls, args[0])  # seldom wanted
+        if found is not None:
+            return found[0]
     if not _holds_anything(cls) and (is_traced_deep(args) or is_traced_deep(kwargs)):
         whole = [x for x in (*args, *kwargs.values()) if isinstance(x, Arr)]
         if whole and not any(is_traced_deep(x) for x in (*args, *kwargs.values()) if not isinstance(x, Arr)):
