@@ -80,7 +80,7 @@ says how to add one.
 | `linalg.eig`, `eigvals` | complex numbers; eigenvectors on the right |
 | `special.eval_legendre` and the others, `legendre(n)` and the others | whole degrees known at compile time, by recurrence |
 | `special.lpmv`, `sph_harm_y`, `spherical_jn` and the others | a whole degree and order known at compile time, real numbers |
-| `spatial.KDTree` | `query`, of a tree made inside or outside: all points are compared; not `cKDTree` from outside |
+| `spatial.KDTree` | `query`, and `query_ball_point` of one point (in ascending order), of a tree made inside or outside: all points are compared; not `cKDTree` from outside |
 | `spatial.transform.Rotation`, `Slerp` | made inside or outside: `from_quat`, `from_matrix`, `from_rotvec`, `from_euler`, `from_mrp`, `as_quat`, `as_matrix`, `as_rotvec`, `as_euler`, `as_mrp`, `apply`, `inv`, `*`, `**`, `magnitude`, `mean`, `align_vectors`, `concatenate`, `identity` |
 | `sparse.csr_matrix`, `csr_array` and the other formats | may be captured, arguments and made inside; their places are known when the program is read, and compared at each call; those whose places data decide, and `lil` and `dok` that are filled, are dense arrays |
 | `sparse.linalg.spsolve`, `splu`, `factorized` | LU factors within a band, in the order of Cuthill and McKee, dense ones where it is wide; derivatives of first and second order (a third one is an error where the band is narrow), along the numbers of the matrix too |

@@ -439,7 +439,10 @@ def vars_(r: Reader, *args: Any) -> Any:
     return r.getattr(args[0], "__dict__")
 
 
-@builtin(locals, exec, eval, compile)
+builtin(eval)(lambda r, *args: import_later("irad.frontend.reading.scopes").evaluated(r, *args))
+
+
+@builtin(locals, exec, compile)
 def introspection(r: Reader, *args: Any, **kwargs: Any) -> Any:
     raise UnsupportedError(
         "locals(), vars() of all variables, exec and eval are not supported in compiled code: write what they would run or give"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import types
 from typing import Any
 
 from irad.core.foreign import found_in_class, own_dict, own_names
+from irad.core.ir import current
 from irad.errors import UnsupportedError
 from irad.frontend.control.sequences import Seq
 from irad.frontend.control.stands import Stands
+from irad.frontend.python.builtins import introspection
 from irad.frontend.reader import Reader
 from irad.frontend.reading.expressions import usable
 from irad.frontend.reading.instances import decides, delete_attr, hook, own_attr, place_of, plain_set, rely_on_absence
@@ -184,3 +187,32 @@ Attributes.METHODS = {
     "__contains__": lambda r, self, key: _known(key) in self.names(r),
     **{name: _of_a_dict(name) for name in ("keys", "values", "items", "get", "copy")},
 }  # fmt: skip
+
+
+_OWN_NAMES = (
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.NamedExpr,
+    ast.Await,
+    ast.Yield,
+    ast.YieldFrom,
+)
+
+
+def evaluated(r: Reader, text: Any = None, *scopes: Any) -> Any:
+    """eval(text) of a known expression that names global variables and builtins only: what it reads of local ones the analyses do not see."""
+    if type(text) is not str or scopes:
+        introspection(r)
+    e = ast.parse(text.lstrip(" \t"), mode="eval").body
+    seen, env = set(r.frame.globals_of.__code__.co_freevars), r.frame.env
+    while isinstance(env, Env):
+        seen |= env.names.keys() | set(env.locals)
+        env = env.parent  # type: ignore[assignment]
+    for n in ast.walk(e):
+        if isinstance(n, _OWN_NAMES) or (isinstance(n, ast.Name) and n.id in seen):
+            introspection(r)
+        n._irad_loc = current().loc  # type: ignore[attr-defined]  # errors in it are shown at the call
+    return r.expr(e)

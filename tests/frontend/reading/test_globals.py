@@ -84,3 +84,34 @@ def test_attributes_that_the_program_adds_to_a_module_of_a_library() -> None:
     for name in ("pi", "sin"):
         with pytest.raises(UnsupportedError, match=f"attribute {name} of the module numpy is assigned"):
             irad.compile(lambda x, name=name: setattr(np, name, x))(1.0)
+
+
+def softened(x: Any) -> Any:
+    return np.where(x > 0, x, 0.1 * x)
+
+
+class Layer:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, x: Any) -> Any:
+        return eval(self.name)(x)
+
+
+def test_eval_of_known_text() -> None:
+    def f(x: Any) -> Any:
+        y = x
+        for name in ("softened", "np.sin", " {'k': softened}['k']"):
+            y = Layer(name)(y) + 0.5
+        return np.sum(y**2)
+
+    x = np.array([0.5, -4.0])  # sin(0.1 * -4 + 0.5) is positive, as all that follows
+    inner, slopes = np.array([1.0, 0.1]), np.array([1.0, 0.1])
+    y = np.sin(inner * x + 0.5) + 1.0
+    assert irad.compile(f)(x) == pytest.approx(np.sum(y**2), rel=1e-14) and f(x) == pytest.approx(np.sum(y**2))
+    assert irad.grad(f)(x) == pytest.approx(2 * y * np.cos(inner * x + 0.5) * slopes)
+    with pytest.raises(NameError, match="name 'no_such' is not defined"):
+        irad.compile(lambda x: eval("no_such")(x))(1.0)
+    for local in (lambda x: eval("x + 1"), lambda x: eval("(lambda y: y)(2)") * x, lambda x: (lambda: eval("x"))()):
+        with pytest.raises(UnsupportedError, match="eval"):
+            irad.compile(local)(1.0)

@@ -25,6 +25,7 @@ Q, V, D, X, W, TIMES = (
     np.arange(9.0),
 )
 ORDERS = ("xyz", "zyx", "XYZ", "zxz", "ZYZ", "yxy", "YZX", "zxy", "xzy")
+GRID = ss.KDTree(np.array([[i % 3, i // 3] for i in range(9)]))
 ONE, MANY, TREE = Rotation.from_quat(Q[0]), Rotation.from_quat(Q[:4]), ss.KDTree(D)
 PATH = Slerp(TIMES, Rotation.from_quat(Q))
 
@@ -130,6 +131,33 @@ def nearest(x: Any) -> Any:
         + np.sum(ss.distance_matrix(x, V) ** 2)
         + sd.directed_hausdorff(x, V)[0]
     )
+
+
+def within(x: Any) -> Any:
+    """Points on a grid, so that some are as far as the limit."""
+    tree, total = ss.KDTree(x), 0.0
+    for k in range(3):
+        far = tree.query(x[k], k=3, p=np.inf)[0][-1]
+        total += len(tree.query_ball_point(tree.data[k], r=far, p=np.inf)) + np.sum(x[tree.query_ball_point(x[k], 1.0)] ** 2) * (
+            k + 1
+        )
+    return (
+        total
+        + GRID.query_ball_point(x[0], 1.5, p=1, return_length=True)
+        + np.sum(x[sorted(GRID.query_ball_point(x[4], 1.1))] ** 3)
+    )
+
+
+def test_points_within() -> None:
+    x = np.array([[i % 3, i // 3] for i in range(9)]) * 1.0
+    assert irad.compile(within)(x) == within(x)
+    want = np.zeros((9, 2))
+    for k in range(3):
+        want[np.abs(x - x[k]).sum(1) <= 1] += 2 * (k + 1) * x[np.abs(x - x[k]).sum(1) <= 1]
+    want[[1, 3, 4, 5, 7]] += 3 * x[[1, 3, 4, 5, 7]] ** 2
+    assert np.array_equal(irad.grad(within)(x), want)
+    with pytest.raises(irad.UnsupportedError, match="one point and one distance at a time"):
+        irad.compile(lambda x: ss.KDTree(x).query_ball_point(x, 1.0))(x)
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,20 @@ def _nearest(data, x, k, p, bound):
     return far.reshape(shape)[()], at.reshape(shape)[()]
 
 
+def _within(data, x, r, p, eps, return_length):
+    """The numbers of the points of `data` that are no further than r from x, in ascending order, or how many they are."""
+    x = np.asarray(x) + 0.0
+    if eps != 0 or x.ndim != 1 or np.ndim(r) != 0:
+        raise UnsupportedError("scipy.spatial.KDTree.query_ball_point: one point and one distance at a time, without eps=")
+    if x.shape[0] != data.shape[1]:
+        raise ValueError(f"Searching for a {x.shape[0]}-dimensional point in a {data.shape[1]}-dimensional KDTree")
+    apart = np.abs(data - x)
+    near = np.max(apart, 1) <= r if p == np.inf else np.sum(apart if p == 1 else apart**p, 1) <= (r if p == 1 else r**p)
+    return np.sum(near) if return_length else list(np.nonzero(near)[0])
+
+
 class Tree:
-    """What scipy.spatial.KDTree is for `query`."""
+    """What scipy.spatial.KDTree is for `query` and `query_ball_point`."""
 
     def __init__(self, data):
         self.data = data
@@ -40,6 +52,9 @@ class Tree:
         if eps != 0:
             raise UnsupportedError("scipy.spatial.KDTree.query with eps=: leave it out")
         return _nearest(self.data, x, k, p, distance_upper_bound)
+
+    def query_ball_point(self, x, r, p=2.0, eps=0.0, workers=1, return_sorted=None, return_length=False):
+        return _within(self.data, x, r, p, eps, return_length)
 
 
 @written("scipy.spatial.KDTree", "scipy.spatial.cKDTree", always=True)
@@ -59,6 +74,12 @@ def query(self, x, k=1, eps=0.0, p=2.0, distance_upper_bound=np.inf, workers=1):
     if eps != 0:
         raise UnsupportedError("scipy.spatial.KDTree.query with eps=: leave it out")
     return _nearest(np.asarray(self.data), x, k, p, distance_upper_bound)
+
+
+@written("scipy.spatial.KDTree.query_ball_point", "scipy.spatial.cKDTree.query_ball_point", always=True)
+def query_ball_point(self, x, r, p=2.0, eps=0.0, workers=1, return_sorted=None, return_length=False):
+    """KDTree.query_ball_point of one that was made outside."""
+    return _within(np.asarray(self.data), x, r, p, eps, return_length)
 
 
 @written("scipy.spatial.distance_matrix")
