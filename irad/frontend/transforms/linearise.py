@@ -162,8 +162,9 @@ def linearise(
 
     with r.kept.frozen(), _one_order_more(r):
         region = run_region(r, lambda: body(params))
-    if region.dead:  # so does its derivative
-        body(primals)
+    if region.dead:  # so does its derivative, which changes nothing outside
+        with r.kept.frozen(), r.state.logged(current()):
+            body(primals)
         raise UnsupportedError("the function to differentiate always raises an exception")
     out_tree, out_kinds, results = region.result
     made = {v for n in region.nodes for v in n.outputs}

@@ -512,3 +512,23 @@ def test_what_is_appended_to_an_argument_before_an_exception() -> None:
         with pytest.raises(ValueError, match="^a$"):
             f(xs, d, x)
     assert xs == [2.0, 4.0] and d["n"] is xs and len(d) == 1
+
+
+def test_a_gradient_that_raises_whatever_the_data_changes_nothing() -> None:
+    xs: list[Any] = []
+    w = np.zeros(2)
+
+    def appended(x: Any) -> Any:
+        xs.append(x * 2)
+        w[0] = x
+        raise ValueError("a")
+
+    def inside(x: Any) -> Any:
+        xs.append(x)
+        return irad.grad(appended)(x)
+
+    for f in (irad.grad(appended), irad.compile(inside)):
+        with pytest.raises(ValueError, match="^a"):
+            f(3.0)
+        assert w.tolist() == [0.0, 0.0]
+    assert xs == [3.0]
