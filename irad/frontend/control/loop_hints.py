@@ -166,13 +166,14 @@ class _Kinds:
         found = [(k, self.of(x)) for k, x in (*enumerate(f.defaults), *f.kw_defaults.items())]
         env: Any = f.env
         while isinstance(env, Env):
-            found += [(n, self.of(env.names[n])) for n in _mentioned(f.node) if n in env.names]
+            found += [(n, self.of(env.names[n])) for n in mentioned(f.node) if n in env.names]
             env = env.parent
         return ("function", ("is", f.node), *found)
 
 
 @functools.cache
-def _mentioned(function: ast.AST) -> list[str]:
+def mentioned(function: ast.AST) -> list[str]:
+    """The names of variables in the body of a function."""
     return list(dict.fromkeys(n.id for n in ast.walk(function) if isinstance(n, ast.Name)))
 
 

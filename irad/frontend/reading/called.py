@@ -6,13 +6,15 @@ read once more with parameters for the numbers and arrays, and from then on ther
 second call are parameters too. Attributes and arrays that it changes are further results, which the caller stores. The pass `inline`
 decides which of those calls stay. If the very values come again where the results can be seen, the results serve again.
 
-So it is for functions at the top of modules, and methods, that change nothing but that: their calls give the same again as long as
-nothing outside has changed (`State.epoch`). All other calls are read in place each time, and so are those that cannot be read with
-parameters. If a program with functions cannot be read, it is read again without.
+So it is for functions that change nothing but that: their calls give the same again as long as nothing outside has changed
+(`State.epoch`). What a function reads of the variables of functions around it counts as its arguments. All other calls are read in
+place each time, and so are those that cannot be read with parameters. If a program with functions cannot be read, it is read again
+without.
 """
 
 from __future__ import annotations
 
+import ast
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,15 +42,17 @@ from irad.frontend.reading.signatures import (
     like,
     template,
     values,
+    variables,
 )
 from irad.frontend.reading.written import in_library
-from irad.frontend.values.objects import Array, Cell, in_scope
-from irad.frontend.values.state import Attribute, Region, Watch, same
+from irad.frontend.values.objects import CLOCK, Array, Cell, in_scope
+from irad.frontend.values.state import Attribute, Name, Region, Watch, same
 from irad.ops import effects
 from irad.ops.control import call as call_op
 
 LARGE = 60  # nodes: what makes fewer is read in place
-WORTH = 8  # nodes: what makes fewer is not looked up by its values
+WORTH = 8  # nodes: what makes fewer is not looked up by its values,
+WORK = 64  # unless so many things, such as activations, were made while it was read
 PATTERNS = 4  # sets of floats for which a function is read with parameters
 Pattern = tuple[str | None, ...]
 
@@ -88,7 +92,8 @@ def called(r: Reader, frame: Activation, name: str, body: Callable[[Activation],
         return body(frame)
     given = Arguments()
     try:
-        kinds = tuple([(n, kind(r, x, given)) for n, x in frame.env.names.items()])
+        places, functions = variables(frame, given)
+        kinds = (functions, *[(p.name, kind(r, p.get(), given)) for p in places])
     except Unsuited:
         return body(frame)
     key = (frame.code, id(frame.globals_of), kinds, r.orders)
@@ -101,15 +106,18 @@ def called(r: Reader, frame: Activation, name: str, body: Callable[[Activation],
     found = _result_of(r, known, given)
     if found is not NotImplemented:
         return found
-    function = _function_for(r, known, given, frame, name, body) if known.cost >= LARGE else None
+    function = _function_for(r, known, given, frame, places, name, body) if known.cost >= LARGE else None
     if function is None or known.epoch != r.state.epoch or (function.raises and r.kept.contents()):
         return _in_place(r, known, given, frame, body)
-    return _call(r, function, list(frame.env.names.values()), given)
+    return _call(r, function, [p.get() for p in places], given)
 
 
 def _possible(r: Reader, frame: Activation) -> bool:
-    """May the function become a graph? Not if it is defined in another function, nor where it matters what raises or what is tried."""
-    if frame.env.parent is not None or r.quiet or r.rules or r.filters or not r.shares or not on("functions"):
+    """May the function become a graph? Not if it is an expression in another function, nor where it matters what raises or what is
+    tried."""
+    if r.quiet or r.rules or r.filters or not r.shares or not on("functions"):
+        return False
+    if frame.env.parent is not None and isinstance(frame.code, ast.Lambda):
         return False
     fn = frame.globals_of
     return isinstance(fn, types.FunctionType) and not in_library(fn) and not any(f.guards or f.finals for f in r.frames)
@@ -131,7 +139,7 @@ def _in_place(r: Reader, known: Known, given: Arguments, frame: Activation, body
     known.pure = quiet and not watch.old
     known.closed = quiet and all(k in mine for k in watch.old)
     known.fixed = known.fixed or known_numbers(out)
-    if known.pure and known.cost >= WORTH:
+    if known.pure and (known.cost >= WORTH or next(CLOCK) - frame.env.stamp >= WORK):
         try:
             copy = anew(r, out, frame.env.stamp)
         except Unsuited:
@@ -159,7 +167,7 @@ def _result_of(r: Reader, known: Known, given: Arguments) -> Any:
 
 
 def _function_for(
-    r: Reader, known: Known, given: Arguments, frame: Activation, name: str, body: Callable[[Activation], Any]
+    r: Reader, known: Known, given: Arguments, frame: Activation, places: list[Name], name: str, body: Callable[[Activation], Any]
 ) -> Function | None:
     """The function as a graph that serves these arguments; None if it cannot be read with parameters."""
     floats = tuple(given.floats)
@@ -172,37 +180,48 @@ def _function_for(
         whole: Pattern = (None,) * len(floats)
         pattern = pattern if whole in known.functions else whole
     if pattern not in known.functions and len(known.functions) < PATTERNS:
-        known.functions[pattern] = _function(r, frame, name, body, pattern, [c.outside for c in given.cells])
+        known.functions[pattern] = _function(r, frame, places, name, body, pattern, given)
     return known.functions.get(pattern) if serves(pattern) else None
 
 
 def _function(
-    r: Reader, frame: Activation, name: str, body: Callable[[Activation], Any], pattern: Pattern, outside: list[bool]
+    r: Reader,
+    frame: Activation,
+    places: list[Name],
+    name: str,
+    body: Callable[[Activation], Any],
+    pattern: Pattern,
+    caller: Arguments,
 ) -> Function | None:
     if r.kept.contents():
         return None
     shared, seen, floats = dict[int, Template](), set[int](), iter(pattern)
-    inputs = [template(r, x, shared, floats) for x in frame.env.names.values()]
-    params = [Value(t, n) for n, x in zip(frame.env.names, inputs) for t in holes(x, seen)]
+    before = [p.get() for p in places]
+    inputs = [template(r, x, shared, floats) for x in before]
+    params = [Value(t, p.name) for p, x in zip(places, inputs) for t in holes(x, seen)]
 
     def run() -> tuple[Arguments, list[dict[str, Any]], Watch, Any]:
         maker = Maker(params, _array, r.state.made)
-        names = dict(zip(frame.env.names, map(maker.make, inputs)))
-        env, given = type(frame.env)(names), Arguments()
-        for x in names.values():
+        made = list(map(maker.make, inputs))
+        env, given = type(frame.env)(dict(frame.env.names), frame.env.parent), Arguments()
+        for p, x in zip(places, made):
+            (Name(env, p.name) if p.owner is frame.env else p).set(x)
             kind(r, x, given)
-        before = [own_attributes(x) for x in given.objects]
+        old = [own_attributes(x) for x in given.objects]
         with r.state.watched(env.stamp) as watch:
-            out = body(Activation(env, frame.source, frame.liveness, frame.globals_of, frame.code))
-            return given, before, watch, (out, [own_attributes(x) for x in given.objects])
+            out = body(Activation(env, frame.source, frame.liveness, frame.globals_of, frame.code, around=frame.around))
+            return given, old, watch, (out, [own_attributes(x) for x in given.objects])
 
     try:
         with _alone(r):
             region = run_region(r, run)
         region.params = tuple(params)
-        return None if region.dead or region.log.old else _finished(r, region, inputs, _label(r, name), outside)
+        return None if region.dead or region.log.old else _finished(r, region, inputs, _label(r, name), caller)
     except (IradError, Restart, Unsuited, Dead):
         return None
+    finally:
+        for p, x in zip(places, before):
+            p.set(x)
 
 
 @contextmanager
@@ -227,10 +246,11 @@ def _label(r: Reader, name: str) -> str:
     return label
 
 
-def _finished(r: Reader, region: Region, inputs: list[Template], label: str, outside: list[bool]) -> Function | None:
+def _finished(r: Reader, region: Region, inputs: list[Template], label: str, caller: Arguments) -> Function | None:
     """The function of a body that was read. Raises Unsuited if it returns, or leaves behind, what a call cannot.
 
-    `outside`: which of the arrays given are the caller's of the program; what they hold is kept where something raises.
+    `caller`: what the caller gives. Some arrays may be the program's caller's: what they hold is kept where something raises. Some may
+    be views of one: in the function they are apart, so it must not store into them.
     """
     given, before, watch, (out, after) = region.result
     mine = given.older()
@@ -258,7 +278,7 @@ def _finished(r: Reader, region: Region, inputs: list[Template], label: str, out
     raises = any(effects(n) == "raise" for n in graph.nodes) or any(name in r.raising for name in callees(graph))
     if any(v not in entry for v in (*extra, *lengths)) or any(effects(n) == "io" for n in graph.nodes):
         return None
-    if arrays and ((raises and any(outside[k] for k in arrays)) or len(given.cells) < len(given.arrays)):
+    if arrays and (len(caller.cells) < len(caller.arrays) or (raises and any(caller.cells[k].outside for k in arrays))):
         return None
     if raises:
         r.raising.add(label)

@@ -7,6 +7,7 @@ their attributes are inputs of the whole program.
 
 from __future__ import annotations
 
+import ast
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -17,15 +18,19 @@ from irad.core.foreign import is_instance, is_value, own_attributes
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.tree import Attributes
+from irad.frontend.activations import Activation
 from irad.frontend.control.filling import leaves
-from irad.frontend.control.templates import Ary, Composite, Num, Opt, Same, Template, Words
+from irad.frontend.control.loop_hints import mentioned
+from irad.frontend.control.templates import Ary, Composite, Null, Num, Opt, Same, Template, Words
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Array, Cell, Maybe, Poison, Text
+from irad.frontend.values.objects import Array, Cell, Closure, Env, Maybe, Nullable, Poison, Text
 from irad.frontend.values.runs import has_run
+from irad.frontend.values.state import Name
 
 _FIXED = (int, bool, str, bytes, type(None), type(Ellipsis))
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, np.ufunc)
+_TEXTS = {"__doc__", "__module__", "__qualname__"}  # attributes that functions made by the program have of their definitions
 _MOST = 300  # numbers, arrays and containers in the arguments of a call
 
 
@@ -66,6 +71,44 @@ class Arguments:
         return {id(x): x for x in (*self.objects, *self.cells)}
 
 
+def variables(frame: Activation, given: Arguments) -> tuple[list[Name], Any]:
+    """The variables that a call may read: its arguments, and those of functions around it, and around functions among them, that are
+    mentioned. Then what is known of those that are functions made by the program. Raises Unsuited."""
+    found = {(id(frame.env), n): Name(frame.env, n) for n in frame.env.names}
+    if frame.env.parent is not None:
+        _around(frame.liveness.node, frame.env.parent, found)
+    places, functions, owners, numbers = list[Name](), list[Any](), dict[int, int](), dict[int, int]()
+    todo = list(found.values())
+    for p in todo:
+        x, owner = p.get(), owners.setdefault(id(p.owner), len(owners))
+        if type(x) is not Closure:
+            places.append(p)
+            functions.append((owner, p.name))
+            continue
+        if not x.__dict__.keys() <= _TEXTS or not all(
+            type(d) in (*_FIXED, float) for d in (*x.defaults, *x.kw_defaults.values())
+        ):
+            raise Unsuited
+        given.things.append(x)
+        same = numbers.setdefault(id(x), len(numbers))
+        defaults = tuple([(type(d), repr(d)) for d in (*x.defaults, *x.kw_defaults.values())])
+        functions.append((owner, p.name, id(x.node), id(x.frame.globals_of), same, defaults))
+        known = len(found)
+        _around(x.node, x.env, found)
+        todo += list(found.values())[known:]
+    return places, tuple(functions)
+
+
+def _around(function: ast.AST, env: Any, found: dict[tuple[int, str], Name]) -> None:
+    """The variables of functions around one that it mentions."""
+    for name in mentioned(function):
+        at = env
+        while isinstance(at, Env) and name not in at.names:
+            at = at.parent
+        if isinstance(at, Env):
+            found.setdefault((id(at), name), Name(at, name))
+
+
 def kind(r: Reader, x: Any, given: Arguments) -> Any:
     """The kind of an argument: two that compute alike have equal ones, but for known floats. Raises Unsuited."""
     t = type(x)
@@ -91,6 +134,8 @@ def kind(r: Reader, x: Any, given: Arguments) -> Any:
         return (t, x.template, tuple([kind(r, v, given) for v in x.operands]))
     if t is Maybe:
         return (t, kind(r, x.value, given), kind(r, x.defined, given))
+    if t is Nullable:
+        return (t, kind(r, x.value, given), kind(r, x.there, given))
     return (t, x.message) if t is Poison else _of_container(r, x, given)
 
 
@@ -157,6 +202,8 @@ def template(r: Reader, x: Any, same: dict[int, Template], floats: Iterator[str 
         return Words(x.template, tuple([template(r, e, same, floats) for e in x.operands]))
     if isinstance(x, Maybe):
         return Opt(template(r, x.value, same, floats))
+    if type(x) is Nullable:
+        return Null(template(r, x.value, same, floats))
     found = None if isinstance(x, (*_FIXED, *_CODE, complex, np.generic, Poison, Given)) else children(r, x)
     if found is None:
         return Same(x)
@@ -192,6 +239,8 @@ def anew(r: Reader, x: Any, start: int, given: Arguments | None = None) -> Any:
         return x
     if type(x) is Maybe:
         return Maybe(anew(r, x.value, start, given), x.defined)
+    if type(x) is Nullable:
+        return Nullable(anew(r, x.value, start, given), x.there, x.where)
     if isinstance(x, tuple) and (type(x) is tuple or hasattr(x, "_fields")) and not getattr(x, "__dict__", None):
         parts = [anew(r, e, start, given) for e in x]
         return tuple.__new__(type(x), parts)
@@ -227,7 +276,7 @@ def arrays_in(x: Any) -> Iterator[Array]:
     for e in _parts_of(x, set()):
         if isinstance(e, Array):
             yield e
-        elif isinstance(e, Maybe):
+        elif isinstance(e, (Maybe, Nullable)):
             yield from arrays_in(e.value)
 
 

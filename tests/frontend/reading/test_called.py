@@ -427,3 +427,119 @@ def test_a_package_of_the_program_may_have_the_name_of_a_library(tmp_path, monke
         assert np.array_equal(irad.grad(f)(np.array([1.0, 3.0])), [8.0, 24.0])
     finally:
         sys.modules.pop("autograd", None)
+
+
+def stored_through_a_view(y, v, t):
+    v[0] = v[0] + t
+    return y[1] * np.sin(t)
+
+
+def test_a_view_of_another_argument_is_not_stored_into_apart():
+    def f(x):
+        y = x * 1.0
+        v = y[1:]
+        g = stored_through_a_view
+        return g(y, v, x[0]) + g(y, v, x[1]) * g(y, v, x[2]) + np.sum(y)
+
+    check(f, X, names=[])
+
+
+def test_functions_in_functions():
+    def f(x):
+        scale = x[2]
+
+        def wave(t, k=2.0):
+            return np.sin(t * k) * scale + twice(t)
+
+        def twice(t):
+            return t * t + shift * t
+
+        shift = 0.5
+        first = wave(x[0]) + wave(x[1])
+        scale = scale * first  # what it reads of variables around it are arguments
+        shift = 0.25
+        return wave(x[0]) * wave(x[1]) + first
+
+    assert {"twice_fn", "wave_fn"} <= set(functions(f, X))
+    check(f, X)
+
+
+def test_functions_given_to_functions():
+    def f(x):
+        def root(g, lo, hi):
+            for _ in range(8):
+                mid = (lo + hi) / 2
+                if g(mid) > 0:
+                    hi = mid
+                else:
+                    lo = mid
+            return mid - g(mid)
+
+        return sum(root(lambda t, s=s: t * t - x[0] * s, 0.0, 2.0) for s in (1.0, 2.0, 3.0))
+
+    check(f, X)
+
+    def g(x):
+        def twice(h, t):
+            return h(h(t)) + (2.0 if h is first else 3.0) * h(t)
+
+        def first(t):
+            return np.sin(t) * x[1]
+
+        return twice(first, x[0]) + twice(first, x[2]) * twice(lambda t: t * x[2], x[0])
+
+    check(g, X)
+
+
+def test_functions_in_functions_that_change_variables_around_them_are_read_in_place():
+    def f(x):
+        n, seen = 0.0, []
+
+        def count(t):
+            nonlocal n
+            n = n + t * t
+            return np.sin(t) * n
+
+        def note(t):
+            seen.append(t * t)
+            return np.cos(t)
+
+        def tag(t):
+            tag.sum = tag.sum + t
+            return tag.sum * t
+
+        tag.sum = x[0]
+        return count(x[0]) + count(x[1]) * count(x[2]) + note(x[0]) * note(n) + sum(seen) + tag(x[1]) * tag(x[2])
+
+    assert functions(f, X) == []
+    assert np.isclose(irad.compile(f)(X), f(X), rtol=1e-14)
+
+
+def test_functions_in_functions_store_into_arrays_around_them():
+    def f(x):
+        kept = np.zeros(3)
+
+        def store(i, t):
+            kept[i] = kept[i - 1] + np.tanh(t)
+            return kept[i] * t
+
+        return store(0, x[0]) + store(1, x[1]) * store(2, x[2]) + np.sum(kept * x)
+
+    check(f, X)
+
+
+def test_results_that_may_be_none():
+    def first(xs, t):
+        for x in xs:
+            if x > t:
+                return x
+
+    def f(x):
+        total = 0.0
+        for t in (0.2, 2.0, 9.0):
+            found = first(x * t, t)
+            total = total + (t if found is None else found * found)
+        return total
+
+    check(f, X, names=["first_fn"])
+    check(f, X * 0.1)
