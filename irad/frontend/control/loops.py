@@ -116,7 +116,7 @@ def otherwise(r: Reader, loop: LoopStatement, stop: Any, broken: Any) -> None:
 def _static_for(r: Reader, loop: LoopStatement, seq: Seq, n: int) -> None:
     if n == 0:
         return
-    if loop.stmt in r.unroll or not seq.rolls:
+    if loop.stmt in r.unroll or not seq.rolls or n == 1:
         write_out(r, loop, seq)
         return
     if _at_compile_time(r, loop, seq, n):
