@@ -168,6 +168,7 @@ class Selections(Program):
             f"while len({p}) > 2:\n    {p} = {p}[1:].copy()\n    {indent(store)}\n{use}",
             f"{p} = {q}[{q} > {c}] if {test} else {self.pick(q, p, 'y * 0.5')}\n{store}\n{use}",
             f"if {test}:\n    z = y * 0.5\n    {p} = z\nelse:\n    z = y * 0.7\n    {p} = {self.some()}\nz[0] = {self.value()}\n{use}",
+            f"z = y * 1.0\nfor j in range(k + 2):\n    z[0] = {self.value()}\n    {indent(use)}\n    z = y * (0.5 + j)\n    {p} = z if {test} else {self.pick('z[:2]', 'np.append(z, s)', self.some())}",
             f"{store}\n{use}",
         )
 

@@ -16,54 +16,14 @@ from irad.core.types import Type
 from irad.frontend.control.filling import storage_of, watch_sides
 from irad.frontend.control.holders import names_of, references
 from irad.frontend.control.list_rules import Taken
-from irad.frontend.control.templates import (
-    Ary,
-    Composite,
-    Grown,
-    Kinds,
-    Null,
-    Opt,
-    Same,
-    Sized,
-    Template,
-    arrays_in,
-    members,
-    sides_of,
-    structure,
-    walk,
-)
-from irad.frontend.control.tracked import CarriedArray, Tracked
+from irad.frontend.control.templates import Ary, Composite, Grown, Opt, Same, Sized, Template, arrays_in, structure, walk
+from irad.frontend.control.tracked import CarriedArray, Tracked, held
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import CLOCK, AliasError, Array, Cell, Either, Maybe, Nullable, StructureError
+from irad.frontend.values.objects import CLOCK, AliasError, Array, Cell, Either, StructureError
 from irad.frontend.values.state import Name, Region, Storage
 from irad.ops.constant import scalar
 from irad.ops.elementwise import eq
-
-
-def held(
-    t: Template, name: str, init: Any, final: Any, local: bool = True, inside: tuple[Any, ...] = ()
-) -> Iterator[CarriedArray]:
-    """Every array of a carried variable."""
-    if isinstance(t, Null) and t.other is not None:
-        for k, a, b in zip((t.child, t.other), sides_of(t, init), sides_of(t, final)):
-            yield from held(k, name, a, b, local, inside)
-        return
-    init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
-    if isinstance(t, (Ary, Sized)):
-        start, end = (x if isinstance(x, Array) else None for x in (init, final))
-        yield CarriedArray(t, name, start, end, local, inside)
-    elif isinstance(t, (Opt, Null)):
-        yield from held(t.child, name, init, final, local, inside)
-    elif isinstance(t, Kinds):
-        for k, a, b in zip(t.kids, members(t.kids, init), members(t.kids, final)):
-            yield from held(k, name, a, b, local, (*inside, init))
-    elif isinstance(t, Composite):
-        sides = [structure(x) for x in (init, final)]
-        kids = [s[2] if s is not None and len(s[2]) == len(t.kids) else [None] * len(t.kids) for s in sides]
-        inside += (init,) if init is not final and sides[0] is not None else ()
-        for k, a, b in zip(t.kids, *kids):
-            yield from held(k, name, a, b, local, inside)
 
 
 def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Composite | Grown, Any, Any]]:
@@ -109,6 +69,9 @@ class ArrayRules:
         self.results: dict[int, Array] = {}
         self.doubts: dict[int, tuple[str, tuple[Cell, ...]]] = {}  # why a result is frozen, and what it may share
         self.shares: dict[int, set[Cell]] = {}  # id of a template -> storage that a trip's array may share
+        self.mates: dict[
+            int, set[int]
+        ] = {}  # id of a template of several sizes -> variables whose array a trip may leave there too
         self.disordered: set[int] = set()  # ids of templates of arrays that a trip makes in another memory order than C
         self.own: dict[int, tuple[Cell, ...]] = {}  # id of a template of several sizes -> its storage, if nobody else knows it
         self.sole: dict[int, bool] = {}  # was the array known by one variable only before the loop?
@@ -181,6 +144,7 @@ class ArrayRules:
     def entered(self, sized: list[tuple[Sized, Array]], own: dict[int, tuple[Cell, ...]]) -> None:
         """All carried places hold their parameters: from now on, shared storage must not change."""
         watch_sides(sized, own)
+        self._watch_mates(sized, self.phis)
         if self.tracked is not None:
             self.tracked.given()
             return
@@ -198,6 +162,10 @@ class ArrayRules:
     # ---- after the fixed point ----
 
     def held(self, carries: dict[Any, Any], body: Region) -> list[CarriedArray]:
+        """The arrays of the carried variables that are followed."""
+        return [h for h in self._held(carries, body) if self.tracked is None or isinstance(h.template, Ary)]
+
+    def _held(self, carries: dict[Any, Any], body: Region) -> list[CarriedArray]:
         """The arrays of the carried variables."""
         out: dict[int, CarriedArray] = {}
         for key, c in carries.items():
@@ -206,18 +174,24 @@ class ArrayRules:
                 final = final.child if isinstance(final, Opt) else final
                 for h in held(c.template, str(c.place.name or "a list"), init, final, self._local(c)):
                     out.setdefault(id(h.template), h)
-        return [h for h in out.values() if self.tracked is None or isinstance(h.template, Ary)]
+        return list(out.values())
 
     def settled(self, carries: dict[Any, Any], body: Region) -> bool:
         """Is it known what storage of the outside the arrays of a trip may share? False if more was found now."""
         with body.log.replayed():
-            arrays = self.held(carries, body)
+            arrays, others = self.held(carries, body), self._held(carries, body)
+        found = [(self.mates.setdefault(id(h.template), set()), h) for h in others if isinstance(h.template, Sized)]
+        more = [(known, _mates(h, others) - known) for known, h in found]
+        for known, mates in more:
+            known |= mates
+        if any(mates for _, mates in more):
+            return False
         if self.tracked is not None:
             return not self.tracked.learn(arrays, self._sole, body)
         self.sole = {id(h.template): h.init is None or self._sole(h) for h in arrays}
         arrays = [h for h in arrays if isinstance(h.template, Ary)]
-        found = {id(h.template): self._outer(h.final, body) | self._of_init(h) for h in arrays}
-        new = {k: cells | self.shares.get(k, set()) for k, cells in found.items()}
+        outer = {id(h.template): self._outer(h.final, body) | self._of_init(h) for h in arrays}
+        new = {k: cells | self.shares.get(k, set()) for k, cells in outer.items()}
         other = {id(h.template) for h in arrays if self._reordered(h)} - self.disordered
         self.disordered |= other
         if not other and all(self.shares.get(k, set()) == cells for k, cells in new.items()):
@@ -251,8 +225,9 @@ class ArrayRules:
         self._check_taken(carries, body, taken)
         if self.tracked is not None or self._permutation(body, taken):
             return
-        arrays = [h for h in self.held(carries, body) if id(h.template) in self.phis]
+        arrays = self.held(carries, body)
         ends = [id(c) for h in arrays if h.final is not None for c in set(h.final.shared())] + list(taken.cells)
+        arrays = [h for h in arrays if id(h.template) in self.phis]
         for h in arrays:
             phi = self.phis[id(h.template)]
             fresh = self._fresh(h.final, body) and ends.count(id(h.final.cell)) == 1  # type: ignore[union-attr]
@@ -363,8 +338,10 @@ class ArrayRules:
         self.results[id(t)] = out
         return out
 
-    def finish(self, count: Value | None) -> None:
+    def finish(self, count: Value | None, sized: list[tuple[Sized, Array]]) -> None:
         """After a permutation: give the contents back to the arrays the names started with, and rebind the names."""
+        watch_sides(sized, self.own)
+        self._watch_mates(sized, self.results)
         if self.tracked is not None:
             self.tracked.given()
         for key, (_, cells) in self.doubts.items():
@@ -377,6 +354,12 @@ class ArrayRules:
         contents = [self.results[id(c.template)] for c in self.cycle]
         arrays = [c.init for c in self.cycle]
         self._settle(count, powers, contents, arrays)
+
+    def _watch_mates(self, sized: list[tuple[Sized, Array]], arrays: dict[int, Array]) -> None:
+        """What a variable of several sizes holds is not known any more once the same array changes that another variable holds."""
+        known = arrays if self.tracked is None else self.tracked.slots
+        for t, out in sized:
+            out.watch += tuple((known[k].cell, known[k].cell.content) for k in self.mates.get(id(t), ()) if k in known)
 
     def _powers(self) -> list[list[int]]:
         """The powers of the permutation: after n trips, name k has the array that name powers[n % period][k] started with."""
@@ -419,6 +402,12 @@ class ArrayRules:
         cond, left, right = choice
         other = self._alias(right, merged)
         return Either(cond, left, other, merged)
+
+
+def _mates(h: CarriedArray, others: Sequence[CarriedArray]) -> set[int]:
+    """The other variables that may hold the same array after a trip."""
+    cells = set(h.final.shared()) if h.final is not None else set()
+    return {id(g.template) for g in others if g is not h and g.final is not None and not cells.isdisjoint(g.final.shared())}
 
 
 def _templates(carries: dict[Any, Any]) -> list[Ary]:

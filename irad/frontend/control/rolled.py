@@ -8,7 +8,7 @@ from typing import Any
 from irad.core.ir import Graph, Value, emit
 from irad.core.once import import_later
 from irad.core.types import I64, affine
-from irad.frontend.control.filling import Maker, holes, leaves, watch_sides, zero
+from irad.frontend.control.filling import Maker, holes, leaves, zero
 from irad.frontend.control.flow import Live, bool_value, branch, finish, flag, negated, settle
 from irad.frontend.control.holders import is_last_result
 from irad.frontend.control.list_rules import OfLoop
@@ -440,8 +440,7 @@ class Rolled:
         maker = Maker(outs, self.arrays.result, self.containers.note_made, None if self.trips is None else affine_of(self.trips))
         for c in self.carries.values():
             self.r.state.give(c.place, next(maker.values) if isinstance(c.place, Storage) else maker.make(c.template))
-        self.arrays.finish(self.trips)
-        watch_sides(maker.sized, self.arrays.own)
+        self.arrays.finish(self.trips, maker.sized)
         cells = self.arrays.of_lists()
         for run in maker.runs.values():
             run.watch = tuple((c, c.content) for c in cells)

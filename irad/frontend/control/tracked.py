@@ -18,10 +18,10 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.types import BOOL, Type
 from irad.frontend.control.filling import zero
 from irad.frontend.control.flow import bool_value, branch_values, conjunction, disjunction, negated
-from irad.frontend.control.templates import Ary, Sized
+from irad.frontend.control.templates import Ary, Composite, Kinds, Null, Opt, Sized, Template, members, sides_of, structure
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, constant
-from irad.frontend.values.objects import Array, Cell, Either, StructureError
+from irad.frontend.values.objects import Array, Cell, Either, Maybe, Nullable, StructureError
 from irad.frontend.values.state import Region
 from irad.frontend.values.steps import At, ComplexPart, Reshape, Step, Stopped, Transpose
 
@@ -42,6 +42,31 @@ class CarriedArray:
     final: Array | None
     local: bool  # a variable of the running function
     inside: tuple[Any, ...] = ()  # the tuples, lists and objects that it stands in before the loop, and not after a trip
+
+
+def held(
+    t: Template, name: str, init: Any, final: Any, local: bool = True, inside: tuple[Any, ...] = ()
+) -> Iterator[CarriedArray]:
+    """Every array of a carried variable."""
+    if isinstance(t, Null) and t.other is not None:
+        for k, a, b in zip((t.child, t.other), sides_of(t, init), sides_of(t, final)):
+            yield from held(k, name, a, b, local, inside)
+        return
+    init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
+    if isinstance(t, (Ary, Sized)):
+        start, end = (x if isinstance(x, Array) else None for x in (init, final))
+        yield CarriedArray(t, name, start, end, local, inside)
+    elif isinstance(t, (Opt, Null)):
+        yield from held(t.child, name, init, final, local, inside)
+    elif isinstance(t, Kinds):
+        for k, a, b in zip(t.kids, members(t.kids, init), members(t.kids, final)):
+            yield from held(k, name, a, b, local, (*inside, init))
+    elif isinstance(t, Composite):
+        sides = [structure(x) for x in (init, final)]
+        kids = [s[2] if s is not None and len(s[2]) == len(t.kids) else [None] * len(t.kids) for s in sides]
+        inside += (init,) if init is not final and sides[0] is not None else ()
+        for k, a, b in zip(t.kids, *kids):
+            yield from held(k, name, a, b, local, inside)
 
 
 class Tracked:

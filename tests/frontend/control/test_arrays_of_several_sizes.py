@@ -177,6 +177,45 @@ def test_stores_into_what_one_variable_holds(program):
         check(program, (x,))
 
 
+def left_in_both(x, late):
+    """A trip leaves one array in two variables, of which one has several sizes."""
+    w, z = x * 1.0, x * 1.0
+    s = 0.0
+    for i in range(40):
+        if late:
+            s += np.sum(z)
+        w[0] = i
+        if not late:
+            s += np.sum(z)
+        w = x * (i + 1)
+        z = w if x[i % 5] > 0.3 else np.concatenate([x, x])
+    return s
+
+
+def test_what_a_trip_leaves_in_two_variables_is_one_array():
+    with pytest.raises(IradError, match="copy"):
+        irad.compile(lambda x: left_in_both(x, False))(X)
+    check(lambda x: left_in_both(x, True), (X + 0.01,))
+
+    def attribute(x):
+        class Place:
+            pass
+
+        at, known = Place(), x * 1.0
+        w = known
+        at.z = x * 1.0
+        s = 0.0
+        for i in range(40):
+            w[0] = i
+            s += np.sum(at.z)
+            w = x * (i + 1)
+            at.z = w[: 1 + i % 3] if x[i % 5] > 0.3 else w
+        return s + np.sum(known)
+
+    with pytest.raises(IradError, match="copy"):
+        irad.compile(attribute)(X)
+
+
 def test_what_is_one_array_on_a_path_is_never_two():
     """The sizes of one variable differ, those of the other do not; on one path both are one array."""
 
