@@ -335,10 +335,18 @@ def has(x: Any, name: str) -> bool:
 def own_dict(x: Any) -> dict[str, Any]:
     """The `__dict__` of an object; an empty one if it has none."""
     try:
-        own: dict[str, Any] = object.__getattribute__(x, "__dict__")
-        return own
-    except AttributeError:
-        return {}
+        own = object.__getattribute__(x, "__dict__")
+    except Exception:
+        own = None
+    return own if type(own) is dict else _behind_property(x) if type(x).__dictoffset__ else {}
+
+
+def _behind_property(x: Any) -> dict[str, Any]:
+    """The attributes of an object whose class has a `__dict__` of its own, which hides them."""
+    get = ctypes.pythonapi.PyObject_GenericGetDict
+    get.argtypes, get.restype = (ctypes.py_object, ctypes.c_void_p), ctypes.py_object
+    found: dict[str, Any] = get(x, None)
+    return found
 
 
 def base_method(x: Any, name: str) -> Any:

@@ -7,6 +7,7 @@ import functools
 import gc
 import operator
 import types
+from _ctypes import CFuncPtr
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -50,6 +51,7 @@ from irad.frontend.values.objects import (
     Stand,
     Varying,
     describe,
+    is_traced_deep,
     python_method,
 )
 from irad.frontend.values.runs import has_run, head
@@ -327,6 +329,11 @@ def _callable_object(r: Reader, obj: Any, args: list[Any], kwargs: dict[str, Any
         return r.call(method, [obj, *args], kwargs)
     if method is None:
         raise TypeError(f"{describe(obj)} is not callable")
+    if isinstance(obj, CFuncPtr) and is_traced_deep([args, kwargs]):
+        raise UnsupportedError(
+            "a function of ctypes is given numbers that the compiled code computes; call the Python function that it was made of, or make "
+            "it irad.callback(f, 0.0)"
+        )
     if (getter := python_method(method, "__get__")) is not None:
         r.captures.guard(r.captures.origin(type(obj)).child("found", "__call__"), "is", method)
         return r.call(r.call(getter, [method, obj, type(obj)]), args, kwargs)

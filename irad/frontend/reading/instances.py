@@ -381,7 +381,7 @@ def _check_own(r: Reader, obj: Any) -> None:
 
 
 def _has_place(obj: Any, found: Any) -> bool:
-    return isinstance(found, types.MemberDescriptorType) or hasattr(obj, "__dict__") or not is_instance(obj)
+    return isinstance(found, types.MemberDescriptorType) or type(obj).__dictoffset__ != 0 or not is_instance(obj)
 
 
 def _no_place(obj: Any, name: str, found: Any) -> str:

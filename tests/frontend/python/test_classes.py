@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import ctypes
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -528,6 +529,38 @@ def test_a_named_tuple_with_attributes_on_two_paths() -> None:
         irad.check_grads(f, (x,), order=1)
         given, want = irad.compile(estimated)(x), estimated(x)
         assert type(given) is Estimate and given == want and given.note == want.note
+
+
+class Named(tuple):
+    """A tuple whose attributes stand behind a `__dict__` of its class."""
+
+    def __new__(cls, values: Any, names: Any) -> Named:
+        return tuple.__new__(cls, values)
+
+    def __init__(self, values: Any, names: Any):
+        self._names = list(names)
+
+    def as_dict(self) -> Any:
+        return collections.OrderedDict(zip(self._names, self))
+
+    __dict__ = property(as_dict)  # type: ignore[assignment]
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(self._names.index(key) if isinstance(key, str) else key)
+
+
+def test_a_class_with_a_dict_of_its_own() -> None:
+    f = lambda x: (lambda t: np.sum(t["a"]) * t["b"] + t[0][0])(Named((x * 2, np.sum(x**2)), "ab"))
+    x = np.array([1.5, 2.0, 3.0])
+    assert irad.compile(f)(x) == f(x)
+    irad.check_grads(f, (x,), order=1)
+
+
+def test_a_function_of_ctypes() -> None:
+    square = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda t: t * t)
+    assert irad.compile(lambda x: x * square(3.0))(2.0) == 18.0
+    with pytest.raises(irad.UnsupportedError, match="of ctypes.*callback"):
+        irad.compile(lambda x: square(x))(2.0)
 
 
 class _Truth:
