@@ -291,7 +291,9 @@ def _finished(r: Reader, region: Region, inputs: list[Template], label: str, cal
 
 
 def _array(t: Ary, v: Value) -> Array:
-    return like(t.pair[0], v)
+    out = like(t.pair[0], v)
+    out.cell.parts = None  # its caller knows it
+    return out
 
 
 def _call(r: Reader, f: Function, args: list[Any], given: Arguments) -> Any:
