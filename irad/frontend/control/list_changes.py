@@ -42,7 +42,10 @@ def store(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
     columns = [with_row(c, at_, v) for c, v in zip(widened(run, element), values)]
     watch = [*run.watch, *((c, c.content) for c in arrays_in(value))]
     change(r, xs)
-    refill(xs, [Run(element, columns, run.length, run.most, watch, run.checked)])
+    new = Run(element, columns, run.length, run.most, watch, run.checked)
+    if isinstance(key, Arr) and isinstance(value, (Arr, int, float, complex)):
+        new.latest = (key.value, value)
+    refill(xs, [new])
 
 
 def _store_slice(r: Reader, xs: list[Any], key: slice, value: Any) -> None:

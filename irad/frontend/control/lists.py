@@ -146,6 +146,8 @@ def item(r: Reader, xs: list[Any], key: Any) -> Any:
     run = whole(r, xs, anywhere=True) if not (isinstance(key, int) and _in_run(key, xs)) else xs[0]
     if run.stale:
         raise of_a_loop(StructureError(STALE_LIST), run.columns[0])
+    if isinstance(key, Arr) and key.value is run.latest[0]:
+        return run.latest[1]
     return at(r, run, position(key, length_of(xs), f"{_RETURNED.get(type(xs), list).__name__} index out of range"))
 
 

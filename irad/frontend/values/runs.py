@@ -23,10 +23,11 @@ class Run:
 
     `most`: a bound of `length` that is in scope wherever the list is; `watch`: storage that elements may share, with its content;
     `checked`: the bound holds because a loop that nothing bounds checks it; then elements may be taken from the front without moving the
-    others: the first row that counts is `start`, and `most` bounds where they end.
+    others: the first row that counts is `start`, and `most` bounds where they end. `latest`: an index, and the number that was
+    stored there just before, which may be of a narrower kind than the elements.
     """
 
-    __slots__ = ("element", "columns", "length", "most", "watch", "checked", "start")
+    __slots__ = ("element", "columns", "length", "most", "watch", "checked", "start", "latest")
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class Run:
     ):
         self.element, self.columns, self.length, self.most = element, tuple(columns), length, most
         self.watch, self.checked, self.start = tuple(watch), checked, start
+        self.latest: tuple[Any, Any] = (None, None)
 
     @property
     def rows(self) -> Dim:

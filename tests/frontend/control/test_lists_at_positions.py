@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import irad
+from irad.core.text import show
+from irad.frontend.trace import trace
+from tests.support.as_python import check
 
 X = np.array([1.2, 0.3, 3.4, 1.1])
 
@@ -393,3 +396,33 @@ def test_none_is_put_into_a_list():
         for y in (x, x * 0.6, x[::-1] * 0.45):
             assert np.isclose(irad.compile(f)(y), f(y))
             irad.check_grads(f, (y,), modes=("rev",))
+
+
+def picked(x):
+    """The number of what is best, kept in a list of floats, is an index."""
+    picks, total = [0.0] * len(X), 0.0
+    for t in range(len(picks)):
+        best = 0
+        for k in range(1, len(x)):
+            if x[k] * np.cos(t * k) > x[best] * np.cos(t * best):
+                best = k
+        picks[t] = best
+        total += x[picks[t]] * (t + 1)
+        picks[best] = 0.5
+        picks[t - best] += 1
+        total += picks[t] * picks[best]
+    return total + sum(picks)
+
+
+def long_picked(x, n):
+    picks, total = [0.0] * n, 0.0
+    for t in range(n):
+        picks[t] = int(10 * abs(np.sin(t * x[0]))) % 4
+        total += x[picks[t]] * (t + 1)
+    return total + sum(picks)
+
+
+def test_a_number_that_was_just_stored_keeps_its_class():
+    check(picked, (X,))
+    assert irad.compile(long_picked)(X, 90) == long_picked(X, 90)
+    assert show(trace(long_picked, (X, 90)).program).count("sin ") == 1
