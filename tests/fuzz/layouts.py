@@ -103,6 +103,7 @@ class Program:
         self.lines: list[str] = []
         self.ranks: dict[str, int] = {}
         self.fresh = 0
+        self.extreme = False  # may there be infinities and the like, which no integer is?
 
     def pick(self, *options: str) -> str:
         return self.r.choice(options)
@@ -196,6 +197,9 @@ class Program:
             (f"{a}.T", rank),
             (f"np.asarray({a})", rank),
             (f"{a}.astype({a}.dtype, copy=False)", rank),
+            (self.pick(f"np.conj({a})", f"{a}.conj()", f"np.real({a})", f"{a}.real", f"np.real_if_close({a})"), rank),
+            (f"irad.stop_gradient({a})", rank),
+            (f"np.expand_dims({a}, 0)", rank + 1),
         ]
         if rank:
             key = self.pick("1:", "::2", "::-1", ":-1", "2:1", "...")
@@ -230,6 +234,7 @@ class Program:
         if rank and not self.closed:
             big = self.pick("1.5", "70000.0", "-40000.0", "1e19", 'np.float64("nan")', 'np.float64("inf")')
             b = self.r.choice(list(self.ranks))
+            self.extreme = True
             self.lines.append(
                 f"    if {a}.dtype.kind != 'u':\n        {a}[{', '.join([self.pick('0', '-1')] * rank)}] = {b}.sum() * {big}"
             )
@@ -249,6 +254,7 @@ class Program:
 
     def cast(self, a: str, rank: int) -> None:
         real = [t for t in (*WIDE, *SMALL) if "complex" not in t and "uint" not in t]  # a negative float has no unsigned value
+        real = [t for t in real if "int" not in t] if self.extreme else real
         self.new(f"{a}.astype({self.r.choice(real)!r})", rank)
 
 
@@ -260,6 +266,12 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
         p.statement()
     shown = p.r.sample(list(p.ranks), min(len(p.ranks), 3))
     body = ["def f(x, y):", *p.lines, f"    return {', '.join(shown)},"]
-    head = ["import numpy as np", "from tests.fuzz.layouts import compared, misaligned, numbers, read_only, swapped", "", ""]
+    head = [
+        "import numpy as np",
+        "import irad",
+        "from tests.fuzz.layouts import compared, misaligned, numbers, read_only, swapped",
+        "",
+        "",
+    ]
     source = "\n".join([*head, *make, "", "", *body, "", "", "def main():", "    compared(f, make)", ""])
     return Case("layouts", seed, source, has)

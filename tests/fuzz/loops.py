@@ -221,6 +221,7 @@ class Wide(Program):
             self.has("shared") and indent == 1 + loop and self.r.random() < 0.5
         )
         ways += [self.views] * self.has("views") + [self.raising] * (self.has("raises") and self.r.random() < 0.3)
+        ways += [self.chosen] * self.has("alias")
         if self.has("alias") or indent == 1:
             ways.append(lambda: f"{self.array()} = {self.vector()}")
         text = self.r.choice(ways)()
@@ -246,6 +247,15 @@ class Wide(Program):
             f"{a}[np.array([2, 0, 2])] {self.pick('=', '+=')} {self.value()}", f"np.add.at({a}, np.array([1, 1, 3]), {self.value()})", f"{a}[3:1] = 7.0",
             f"{a}[n % 4:i % 4] += 0.5", f"{a}[:] = {a}[::-1]", f"{a}[-1:0:-1] *= 0.5", f"{a}[3:0:-2] = {b}[:2]",
         )  # fmt: skip
+
+    def chosen(self) -> str:
+        """A store into one of two arrays, that data chooses."""
+        v, a, b = self.value(), self.array(), self.array()
+        store = self.pick(
+            f"np.add.at(c, np.array([1, 1, 3]), {v})", "np.putmask(c, c > 0.3, 0.5)", f"np.copyto(c, {v}, where=c > 0)", f"c.fill({v})", f"c[1:] += {v}",
+            "np.negative(c, out=c)", "c.sort()", f"np.multiply.at(c, [0, 2], {v})", f"np.put(c, [0, -1], {v})", f"np.maximum(c, {v}, out=c, where=c < 1)", f"np.conj(c)[2] = {v}",
+        )  # fmt: skip
+        return f"c = {a} if {self.condition()} else {b}; {store}; s += c[0] * 0.1"
 
     def matrix(self) -> str:
         v = self.value()
