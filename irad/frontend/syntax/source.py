@@ -94,6 +94,8 @@ def _in_text(code: types.CodeType, lines: list[str], file: str, exact: bool) -> 
         if _matches(code, node, exact):
             if any(c.co_flags & inspect.CO_GENERATOR for c in (code, *_walk(code))):
                 node = import_later("irad.frontend.syntax.yields").with_yields_apart(node)
+            if any(isinstance(n, ast.Break) for n in ast.walk(node)):
+                node = import_later("irad.frontend.syntax.cuts").with_cuts_after_loops(node)
             return Source(node, file, shift)
     return None
 
