@@ -279,8 +279,7 @@ def _line(s: Any) -> Any:
         return apply_ufunc(
             "add", apply_ufunc("multiply", np.arange(n), apply_ufunc("divide", width, n - 1) if n > 1 else 0.0), start
         )
-    bounds = [static_int(x, "a bound of a grid") if isinstance(x, Arr) else x for x in (start, s.stop, step)]
-    return np.arange(*bounds)
+    return TABLE[np.arange](start, s.stop, step)
 
 
 def _items(key: Any) -> list[Any]:

@@ -193,7 +193,7 @@ def _overridden(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> 
 _SHAPE_ARGUMENTS: dict[Any, tuple[Any, ...]] = {
     **{f: (0, "shape") for f in (np.zeros, np.ones, np.full, np.empty)}, np.eye: (0, 1, "N", "M"), np.identity: (0, "n"),
     np.arange: (0, 1, 2, "start", "stop", "step"), np.linspace: (2, "num"), np.indices: (0, "dimensions"), np.tri: (0, 1, "N", "M"),
-    np.broadcast_to: (1, "shape"),
+    np.broadcast_to: (1, "shape"), type(np.r_).__getitem__: (1,), type(np.mgrid).__getitem__: (1,),
 }  # fmt: skip
 
 
@@ -211,7 +211,8 @@ def _fix_shape(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> N
     numbers that it is computed from; other traced shapes are run-time extents."""
     for k in hashed(_SHAPE_ARGUMENTS, fn) or ():
         x = kwargs.get(k) if isinstance(k, str) else args[k] if k < len(args) else None
-        for n in x if isinstance(x, (tuple, list)) else (x,):
+        parts = x if isinstance(x, (tuple, list)) else (x,)
+        for n in (n for p in parts for n in ((p.start, p.stop, p.step) if isinstance(p, slice) else (p,))):
             if isinstance(n, Arr) and (r.from_arguments(n) or (interval(n.value)[1] > _MANY and _fixable(r, n))):
                 raise NeedStatic(n, f"the shape that np.{fn.__name__} makes")
 

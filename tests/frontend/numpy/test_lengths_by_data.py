@@ -110,3 +110,18 @@ def test_counts_of_few_bits() -> None:
     for dtype in (np.uint32, np.int32, np.uint16, np.int64):
         k, w = np.array([3, 1, 3, 2000], dtype), np.array([1.0, 2.0, 3.0, 4.0])
         assert c(k, w) == 16 + 4 + 16 + 2001 and np.array_equal(slopes(k, w), [8.0, 4.0, 8.0, 8.0])
+
+
+def test_ranges_and_grids_by_data() -> None:
+    """np.r_, mgrid and ogrid with bounds that data decide, and with ints that are constants of a version."""
+
+    def grids(x: Any) -> Any:
+        n = int(x[0] * 10)
+        line = np.sum(np.r_[0:n, 3.5, x, x[1] : 4 : 0.5] ** 2)
+        rows, columns = np.ogrid[1:n, 0:n:2]
+        return line + np.sum(np.mgrid[0:n, 0:3] * x[1]) + np.sum(rows * x[2] * columns) + np.sum(np.mgrid[0:n])
+
+    slope(grids, np.array([0.55, 0.71, 0.3]))
+    f = irad.compile(lambda x, n: np.sum(np.mgrid[0:n, 0:3] * x) + np.sum(np.r_[0:n]))
+    for n in (4, 7):
+        assert f(2.0, n) == np.sum(np.mgrid[0:n, 0:3] * 2.0) + np.sum(np.r_[0:n])
