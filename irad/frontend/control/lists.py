@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_mapped, is_written, with_article
+from irad.core.foreign import base_items, is_mapped, is_written, of_class, with_article
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.rows import Mapped, Objects, Options, Rows
@@ -283,8 +283,13 @@ def joined(r: Reader, xs: list[Any], ys: list[Any]) -> list[Any]:
 def alike(xs: list[Any]) -> bool:
     """Are the elements numbers, or tuples or lists of them, of one structure?"""
     t = elements_of(xs, None)
-    kids = t.kids if isinstance(t, Composite) and t.cls in (tuple, list) else (t,)
+    kids = t.kids if isinstance(t, Composite) and _compares_items(t.cls) else (t,)
     return bool(kids) and all(isinstance(k, Num) for k in kids)
+
+
+def _compares_items(cls: type) -> bool:
+    """Is it a list, tuple or named tuple, of which the items alone decide what equals it?"""
+    return cls is list or (issubclass(cls, tuple) and of_class(cls, "__eq__") is tuple.__eq__)
 
 
 def equal_to(r: Reader, xs: list[Any], x: Any) -> Value:
@@ -309,9 +314,10 @@ def _parts(t: Template, x: Any) -> list[Any] | None:
     if isinstance(t, Pick) and not is_traced_deep(x):
         k = place(t.options, x)
         return None if k is None else [k]
-    if not isinstance(t, Composite) or t.cls not in (tuple, list) or any(isinstance(k, Ary) for k in t.kids):
+    if not isinstance(t, Composite) or not _compares_items(t.cls) or any(isinstance(k, Ary) for k in t.kids):
         raise StructureError("a search for an element with an array in it, in a list; look for a number that says which it is")
-    if type(x) is not t.cls or len(x) != len(t.kids):
+    same = type(x) is t.cls or (issubclass(t.cls, tuple) and isinstance(x, tuple) and _compares_items(type(x)))
+    if not same or len(x) != len(t.kids):
         return None
     found = [_parts(k, e) for k, e in zip(t.kids, x)]
     return None if None in found else [n for ns in found if ns is not None for n in ns]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import irad
+from tests.support.as_python import check
 from tests.support.outcomes import agrees
 
 X = np.array([3.0, 2.0, 1.0, 3.5, 7.0, 0.5])
@@ -208,3 +209,34 @@ def test_filter() -> None:
 
     assert irad.compile(f)(X) == f(X) == 89.25
     assert np.array_equal(irad.grad(f)(X), [8.0, 2.0, 0.0, 9.0, 15.0, 0.0])  # 1 + 2 v (1 where v * v - 4 is 0), and 1 below 4
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+def test_named_tuples_are_looked_for() -> None:
+    """In lists that shrink, by a named tuple or a tuple of the same numbers."""
+
+    def ears(x: Any) -> Any:
+        points, cut = [Point(v, v * 2) for v in x], []
+        while len(points) > 3:
+            for i in range(len(points)):
+                a, b, c = points[i - 1], points[i], points[(i + 1) % len(points)]
+                if a.x < c.x or len(points) < 5:
+                    points.remove(b)
+                    cut.append(b)
+                    break
+        return sum(a * b * (i + 1) for i, (a, b) in enumerate(points)) + len(cut) * cut[-1].y
+
+    def known(x: Any) -> Any:
+        points = [Point(x[0], x[1]), Point(x[1], x[2]), Point(x[2], x[0])]
+        p = points[1] if x[0] > 0.5 else points[0]
+        points.remove(p)
+        points.remove((x[2], x[0]))
+        return sum(a * b for a, b in points) + p.x
+
+    for x in (np.random.default_rng(0).random(6), np.random.default_rng(1).random(6)):
+        check(ears, (x,))
+        check(known, (x,))
