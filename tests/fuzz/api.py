@@ -450,6 +450,6 @@ def check(x):
     {"put(before)" if call == "changing" else ""}
     got, want = {pair}
     got, want = flat(got), flat(want)
-    {"want[np.isnan(want) & (got == 0)] = 0  # terms of two elements that are not there" if call == "hessian" else ""}
+    {"want[np.isnan(want) & (got == 0)] = 0  # what is not there is no NaN" if call in ("hessian", "sparse") else ""}
     tol = {2e-3 if call == "hessian" else 1e-5}
     assert got.shape == want.shape and np.allclose(got, want, tol, tol, equal_nan=True), f"{{got}}, right {{want}}"'''.split("\n")
