@@ -295,7 +295,7 @@ class Captures:
 
     def _text(self, obj: np.ndarray, path: Path) -> np.ndarray:
         """An array of texts or times: a constant, compared at each call."""
-        if obj.dtype.hasobject:
+        if obj.dtype.hasobject and not {type(e) for e in obj.ravel().tolist()} <= {str, bytes}:
             raise IradTypeError(f"{path}: an array of Python objects cannot be followed; pass an array of numbers, or a list")
         self.guard(path, "content", content(obj))
         self.note(obj, path)

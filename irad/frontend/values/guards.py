@@ -142,4 +142,5 @@ def layout(x: Any) -> tuple[int, ...] | None:
 
 def content(x: np.ndarray) -> tuple[Any, ...]:
     """What tells an array of texts or times from others."""
-    return type(x), x.dtype, x.shape, x.strides, x.tobytes()
+    held = tuple(x.ravel().tolist()) if x.dtype.hasobject else x.tobytes()  # texts of any length are objects
+    return type(x), x.dtype, x.shape, x.strides, held

@@ -799,3 +799,22 @@ def test_positions_that_an_object_gives() -> None:
         POSITION.k = k
         assert c(x) == f(x)
     assert irad.grad(f)(x).tolist() == [0.0, 0.0, 2 * 2.0 + 3.0 + 1.0, 0.0]
+
+
+def test_arrays_of_texts_of_any_length() -> None:
+    """They are constants, compared at each call; arrays of other objects are refused where they are found."""
+    names = np.array(["M2", "S2", "K1"], dtype=object)
+    table = {"name": names, "freq": np.array([0.1, 0.2, 0.3])}
+
+    def f(x):
+        k = list(table["name"]).index("S2")
+        return table["freq"][k] * x + len(names[1]) + np.sum(names == "K1")
+
+    c = irad.compile(f)
+    assert c(2.0) == f(2.0) == 3.4
+    assert irad.grad(f)(2.0) == 0.2
+    names[1], names[0] = "longer", "S2"
+    assert c(2.0) == f(2.0) == 7.2
+    others = np.array([[1, 2], [3]], dtype=object)
+    with pytest.raises(irad.IradTypeError, match="others: an array of Python objects"):
+        irad.compile(lambda x: len(others[0]) * x)(2.0)
