@@ -158,11 +158,11 @@ MUTANTS = [*GUARDS, *ASSUMPTIONS, *BOUNDARY, *MEMORY, *DERIVATIVES, *PYTHON, *PA
 # No machine has found these so far.
 OPEN = frozenset(
     """
-    opaque-objects alignment rows-added-unfilled read-in-place
-    stores-of-other-trips filled-but-for-one exchanged-buffers branches-not-run squares-of-absolute-values
-    squares-of-roots equal-eigenvalues-undetermined equal-eigenvalues-and-values ints-and-floats
+    opaque-objects alignment rows-added-unfilled
+    exchanged-buffers branches-not-run squares-of-absolute-values
+    squares-of-roots equal-eigenvalues-undetermined equal-eigenvalues-and-values
     augmented-read-late finally-last stores-before-reads invariants-under-conditions raises-moved
     dead-stores-that-are-read one-empty-array wrap-arounds-off-by-one trips-that-meet private-memory-read-first
-    vmap-of-loops functions-of-one-of-two conj-copies steps-through-views read-only-arguments
+    vmap-of-loops steps-through-views read-only-arguments
     """.split()
 )
