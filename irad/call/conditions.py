@@ -144,7 +144,7 @@ def alike(a: Any, b: Any) -> bool:
 
 def _no_globals(places: Places, at: int, c: Condition) -> bool:
     p = places.program
-    p.op("no_globals", at, p.table([-1, *map(p.object, c.expected)]), len(c.expected))
+    p.op("no_globals", at, p.table([*map(p.object, c.expected)]), len(c.expected))
     return True
 
 

@@ -3,6 +3,7 @@ objects of the caller's that are put somewhere stay themselves."""
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -107,3 +108,25 @@ def test_equal_ranges_with_other_bounds_are_several() -> None:
     c = irad.compile(lambda x: (range(0, 3, 2) if x > 1 else range(0, 4, 2)).stop * x)
     d = irad.compile(lambda x: several[int(x)].stop * 1.0)
     assert [c(0.5), c(1.5), d(0.5), d(1.5)] == [2.0, 4.5, 3.0, 4.0]
+
+
+def test_a_global_that_hides_a_builtin_is_seen_whatever_else_goes() -> None:
+    """One global comes and another goes: there are as many as before."""
+    f = irad.compile(lambda x: abs(x) + max(x, 2.0))
+    several = lambda: [f(-3.0) for _ in range(4)]
+    names = globals()
+    try:
+        assert several() == [5.0] * 4
+        names["_other"] = 1
+        assert several() == [5.0] * 4
+        names["abs"] = math.sin
+        assert several() == [math.sin(-3.0) + 2.0] * 4
+        del names["_other"]
+        assert several() == [math.sin(-3.0) + 2.0] * 4
+        del names["abs"]
+        names["max"] = min
+        assert several() == [0.0] * 4
+    finally:
+        for name in ("_other", "abs", "max"):
+            names.pop(name, None)
+    assert several() == [5.0] * 4
