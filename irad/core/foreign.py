@@ -338,7 +338,9 @@ def own_dict(x: Any) -> dict[str, Any]:
         own = object.__getattribute__(x, "__dict__")
     except Exception:
         own = None
-    return own if type(own) is dict else _behind_property(x) if type(x).__dictoffset__ else {}
+    if type(own) is dict:
+        return own
+    return _behind_property(x) if type(x).__dictoffset__ else {}
 
 
 def _behind_property(x: Any) -> dict[str, Any]:

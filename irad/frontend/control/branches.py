@@ -85,8 +85,8 @@ class Merge:
         items = self._items()
         self.taken = self._taken(items)
         variables = [i for i in items if not isinstance(i.place, Storage)]
-        sized = {id(t): t for i in variables for t in sized_in(i.template)}
-        self._pair(list({id(t): t for i in variables for t in arrays_in(i.template)}.values()), list(sized.values()))
+        each = lambda parts: list({id(t): t for i in variables for t in parts(i.template)}.values())
+        self._pair(each(arrays_in), each(sized_in))
         self.own = {id(i.template): cells for i in variables if (cells := self._taken_over(i)) is not None}
         sides = [self._fill(region, items, k) for k, region in enumerate((self.a, self.b))]
         if not sides[0] and not any(effects(n) != "none" for region in (self.a, self.b) for n in region.nodes):
@@ -194,14 +194,14 @@ class Merge:
 
     def _pair(self, templates: list[Ary], sized: list[Sized]) -> None:
         """Decide what each merged array is: one new array, or an array of either side that lives on."""
-        uses = self.uses
+        uses, fresh = self.uses, {id(t) for t in templates if self._both_fresh(t)}
         both: list[Ary | Sized] = [*templates, *sized]
         for t in both:
             for x, y in (t.pair, t.pair[::-1]):
                 for cell in x.cells() if isinstance(x, Array) else ():
-                    uses.setdefault(id(cell), set()).add(id(y.cell) if isinstance(t, Ary) and self._both_fresh(t) else id(t))
+                    uses.setdefault(id(cell), set()).add(id(y.cell) if id(t) in fresh else id(t))
         for t in templates:
-            if not (self._both_fresh(t) and all(len(uses[id(x.cell)]) == 1 for x in t.pair)):
+            if not (id(t) in fresh and all(len(uses[id(x.cell)]) == 1 for x in t.pair)):
                 self.rebuilt[id(t)] = [None if x is None else self.exports.portable(x, k) for k, x in enumerate(t.pair)]
 
     def _taken_over(self, i: _Item) -> tuple[Cell, ...] | None:

@@ -359,8 +359,6 @@ def storage_of(x: Array) -> tuple[Cell, ...]:
     return x.cell.parts or (x.cell,)
 
 
-def fresh_array(t: Ary, value: Value, parts: tuple[Cell, ...] | None = ()) -> Array:
+def fresh_array(t: Ary, value: Value) -> Array:
     """An array object with storage of its own."""
-    out = Array(Cell(value))
-    out.cell.parts = parts
-    return out
+    return Array(Cell(value))

@@ -13,7 +13,7 @@ from irad.frontend.control.merge import elements_of, meet
 from irad.frontend.control.templates import Bad
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim, is_traced
-from irad.frontend.values.objects import StructureError
+from irad.frontend.values.objects import StructureError, is_number
 from irad.frontend.values.positions import resolve_slice
 from irad.frontend.values.runs import Run, has_run, head, is_checked, length_of, most_of, refill, with_row, without_row
 from irad.ops.array import dim_value
@@ -43,7 +43,7 @@ def store(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
     watch = [*run.watch, *((c, c.content) for c in arrays_in(value))]
     change(r, xs)
     new = Run(element, columns, run.length, run.most, watch, run.checked)
-    if isinstance(key, Arr) and isinstance(value, (Arr, int, float, complex)):
+    if isinstance(key, Arr) and is_number(value):
         new.latest = (key.value, value)
     refill(xs, [new])
 

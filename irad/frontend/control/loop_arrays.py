@@ -71,7 +71,7 @@ class ArrayRules:
         self.shares: dict[int, set[Cell]] = {}  # id of a template -> storage that a trip's array may share
         self.mates: dict[
             int, set[int]
-        ] = {}  # id of a template of several sizes -> variables whose array a trip may leave there too
+        ] = {}  # id of a template of several sizes -> variables that a trip may leave the same array in
         self.disordered: set[int] = set()  # ids of templates of arrays that a trip makes in another memory order than C
         self.own: dict[int, tuple[Cell, ...]] = {}  # id of a template of several sizes -> its storage, if nobody else knows it
         self.sole: dict[int, bool] = {}  # was the array known by one variable only before the loop?

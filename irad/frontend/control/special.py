@@ -53,12 +53,10 @@ def refuse_object(cls: type, dunder: str) -> None:
     """Refuse a special method that is a property, or an object with a `__call__` in Python, such as that of a package for multiple
     dispatch."""
     found = found_in_class(cls, dunder)
+    if found is None or isinstance(found, (types.FunctionType, type)):
+        return
     of_python = isinstance(found_in_class(type(found), "__call__"), types.FunctionType)
-    if (
-        of_python
-        and not isinstance(found, (types.FunctionType, type))
-        or isinstance(found, (property, functools.cached_property))
-    ):
+    if of_python or isinstance(found, (property, functools.cached_property)):
         raise UnsupportedError(
             f"{dunder} of class {cls.__name__} is an object of class {type(found).__name__}, which compiled code does not call; define it by def"
         )

@@ -101,8 +101,7 @@ class Tracked:
     def array(self, t: Ary, content: Value) -> Array:
         """What the variable holds."""
         key = id(t)
-        own = self.slots[key] = Array(Cell(content, content.hint), frozen=_LOST if key in self.lost else "")
-        own.cell.parts = None
+        own = self.slots[key] = Array(Cell(content, content.hint, parts=None), frozen=_LOST if key in self.lost else "")
         if key in self.loose:
             own.laid_out(None)
         choices = [*self.outer.get(key, ()), *(self.slots[k] for k in self.same.get(key, ()))]

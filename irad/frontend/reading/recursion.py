@@ -35,7 +35,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.reading.kinds import circular, generalised, signature
 from irad.frontend.reading.recursive_changes import Changes, opened
 from irad.frontend.values.kept import Home
-from irad.frontend.values.objects import Array, Maybe, is_number, is_traced_deep
+from irad.frontend.values.objects import Array, Cell, Maybe, is_number, is_traced_deep
 from irad.frontend.values.runs import larger, most_of
 from irad.frontend.values.state import Region
 from irad.ops.control import call as call_op
@@ -278,7 +278,7 @@ def _read(r: Reader, record: Record, body: Callable[[Activation], Any]) -> Regio
     record.changes.begin()
 
     def array(t: Any, v: Value) -> Array:
-        record.arrays.append(fresh_array(t, v, None))
+        record.arrays.append(Array(Cell(v, parts=None)))
         return record.arrays[-1]
 
     def run() -> Any:

@@ -43,7 +43,7 @@ class Cell:
 
     __slots__ = ("content", "born", "name", "owner", "outside", "written", "given", "stamp", "parts")
 
-    def __init__(self, content: Value | np.ndarray, name: str = "", outside: bool = False):
+    def __init__(self, content: Value | np.ndarray, name: str = "", outside: bool = False, parts: tuple[Cell, ...] | None = ()):
         self.content = content
         self.born: Builder | None = None if outside else _builder()  # what the caller knows was there before any region
         self.name = name
@@ -52,7 +52,7 @@ class Cell:
         self.written = False
         self.given = content  # at first
         self.stamp = 0 if outside else next(CLOCK)
-        self.parts: tuple[Cell, ...] | None = ()  # storage that it may be, known to nobody else; None: others may know this one
+        self.parts = parts  # storage that it may be, known to nobody else; None: others may know this one
 
 
 def _builder() -> Builder | None:
